@@ -1,0 +1,3 @@
+//! The controller process.
+
+fn main() {}

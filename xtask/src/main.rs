@@ -1,0 +1,3 @@
+//! The webhook process.
+
+fn main() {}
