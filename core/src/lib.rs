@@ -1,1 +1,11 @@
-//! core
+//! Every decision of the rollback system, pure: no client, no clock, no
+//! randomness, no environment, no files. Time and chance are arguments.
+
+pub mod backend;
+pub mod conditions;
+
+pub mod options;
+pub mod pointer;
+pub mod release;
+pub mod rollback;
+pub mod signature;
