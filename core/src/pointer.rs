@@ -204,10 +204,18 @@ impl Pointer {
         self.ledger.iter().any(|entry| entry.uid == uid)
     }
 
+    /// Whether an outcome belongs into the ledger and is not there: older ones than a full ledger holds do not.
+    pub fn wants(&self, entry: &LedgerEntry) -> bool {
+        !self.has_outcome(&entry.uid)
+            && (self.ledger.len() < LEDGER_CAP
+                || self.ledger.first().is_some_and(|oldest| oldest.time < entry.time))
+    }
+
     /// Adds an outcome, once for each UID, and drops the oldest ones above [`LEDGER_CAP`].
     pub fn record(&mut self, entry: LedgerEntry) {
-        if !self.has_outcome(&entry.uid) {
-            self.ledger.push(entry);
+        if self.wants(&entry) {
+            let place = self.ledger.partition_point(|earlier| earlier.time <= entry.time);
+            self.ledger.insert(place, entry);
         }
         let excess = self.ledger.len().saturating_sub(LEDGER_CAP);
         self.ledger.drain(..excess);

@@ -17,13 +17,15 @@ pub struct Observed<'a> {
     pub now: Timestamp,
     /// The Rollback as it was last read or written by us.
     pub rollback: &'a Rollback,
-    /// All other Rollbacks of the target in the namespace.
+    /// All other Rollbacks of the target in the namespace. The one that holds the pointer's lock is
+    /// among them whenever it exists: read live if the cache does not have it.
     pub others: &'a [RollbackView],
     /// The target's pointer as it was last read or written by us.
     pub pointer: &'a Pointer,
     /// The two releases, once they were read live in this pass.
     pub releases: Option<&'a Releases>,
-    /// The answer to the step before, if it has one. Belongs to this pass and this attempt only.
+    /// The answer to the last `Call`, `Activate` or attempt-adding `Persist` of this pass. Any later
+    /// `Persist` clears it; reads, pointer writes and finalizer changes keep it.
     pub evidence: Option<&'a Evidence>,
     /// How the controller is set up.
     pub settings: &'a Settings,
@@ -62,7 +64,7 @@ pub struct Releases {
 /// The answer to a step.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Evidence {
-    /// The attempt was persisted in this very pass, so nothing carries its key yet.
+    /// The `Persist` before added the attempt: it was persisted in this very pass, so nothing carries its key yet.
     NewAttempt,
     /// To `Plan`.
     Planned(Result<Plan, BackendError>),

@@ -1,7 +1,7 @@
 //! What to do next about a Rollback.
 
 use k8s_openapi::jiff::Timestamp;
-use rollback_api::{Activation, Backend, Plan, RollbackStatus};
+use rollback_api::{Activation, Backend, FromReleaseRef, Plan, ReleaseRef, RollbackStatus};
 
 use crate::pointer::{Abandoned, Pointer};
 
@@ -33,6 +33,13 @@ pub enum Step {
         release: String,
         /// The event.
         activation: Activation,
+    },
+    /// Fill in what the webhook would have (rule 9): merge-patch these into the spec.
+    Adopt {
+        /// The release to leave.
+        from: FromReleaseRef,
+        /// The release to deploy.
+        to: ReleaseRef,
     },
     /// Delete the Rollback: its time to live has passed.
     Delete,

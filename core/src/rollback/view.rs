@@ -101,6 +101,8 @@ pub struct RollbackView {
     pub created: Option<Timestamp>,
     /// How far it has come.
     pub phase: Phase,
+    /// Whether it only waits for `spec.dryRun` to be unset, and so is in nobody's way.
+    pub dormant: bool,
     /// The release it leaves (name); empty if not decided yet.
     pub from: String,
     /// The release it deploys (name); empty if not decided yet.
@@ -136,6 +138,7 @@ impl RollbackView {
             target: spec.to_release_ref.target.clone(),
             created: rollback.metadata.creation_timestamp.as_ref().map(|time| time.0),
             phase: Phase::of(rollback),
+            dormant: spec.dry_run == Some(true),
             from: from.unwrap_or_default(),
             to: spec.to_release_ref.name.clone().unwrap_or_default(),
             by: annotation(annotations::AUTHENTICATED_AS)
