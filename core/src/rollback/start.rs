@@ -155,7 +155,7 @@ fn preconditions(observed: &Observed<'_>, view: &RollbackView) -> Step {
         return end(observed, SucceededReason::PreconditionFailed, &message);
     }
     match standing(observed) {
-        Standing::FromIsLive => lock(observed, view),
+        Standing::FromIsLive => finalizer(observed, view),
         Standing::DoneByUs => Draft::of(observed)
             .ended(Outcome::Succeeded, AttemptState::Succeeded, &format!("{} is active", view.to))
             .persist(),
@@ -212,7 +212,7 @@ fn lock(observed: &Observed<'_>, view: &RollbackView) -> Step {
         Step::WritePointer(Box::new(Pointer { lock: Some(lock), ..observed.pointer.clone() }))
     };
     match &observed.pointer.lock {
-        Some(lock) if lock.uid == view.uid => finalizer(observed, view),
+        Some(lock) if lock.uid == view.uid => plan(observed, view),
         Some(Lock { abandoned: Some(abandoned), .. }) => {
             let backend = abandoned.backend;
             let clear = || Step::WritePointer(Box::new(Pointer { lock: None, ..observed.pointer.clone() }));
@@ -252,9 +252,10 @@ fn lock(observed: &Observed<'_>, view: &RollbackView) -> Step {
     }
 }
 
-/// Keeps the object while a deployment may be running.
+/// Keeps the object while a deployment may be running. Before the lock: a Rollback that is deleted must be
+/// there to give its lock back.
 fn finalizer(observed: &Observed<'_>, view: &RollbackView) -> Step {
-    if settle::has_finalizer(observed.rollback) { plan(observed, view) } else { Step::AddFinalizer }
+    if settle::has_finalizer(observed.rollback) { lock(observed, view) } else { Step::AddFinalizer }
 }
 
 /// Works out what to deploy, then persists the first attempt.

@@ -16,7 +16,8 @@ pub enum Step {
     RemoveFinalizer,
     /// Write the pointer (compare-and-swap). On a conflict read it again and decide again.
     WritePointer(Box<Pointer>),
-    /// GET both releases live; with `all`, list the target's releases.
+    /// GET both releases, the pointer and the Rollback itself live (H-3); with `all`, list the target's releases.
+    /// If the Rollback differs from the one that was decided about, the evidence no longer counts: drop it.
     ReadReleases {
         /// Name of the release to leave; may be empty.
         from: String,
