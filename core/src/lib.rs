@@ -4,6 +4,8 @@
 pub mod backend;
 pub mod conditions;
 
+pub mod lease;
+
 pub mod options;
 pub mod pointer;
 pub mod release;
