@@ -6,6 +6,7 @@ pub mod conditions;
 
 pub mod lease;
 
+pub mod jsonpath;
 pub mod options;
 pub mod pointer;
 pub mod release;
