@@ -1,16 +1,17 @@
 //! Starting, breaking and mending a control plane.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::ensure;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
-use kube::Api;
-use kube::api::{ListParams, PostParams};
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
+use kube::{Api, ResourceExt};
 use rollback_rig::{Component, ControlPlane, eventually, namespace, shared};
 use serde_json::json;
 
-use crate::workloads::{DEADLINE, deployment, parse};
+use crate::workloads::{DEADLINE, deployment, parse, pods};
 
 #[tokio::test]
 async fn the_server_reports_a_version_that_clients_can_parse() {
@@ -102,12 +103,32 @@ async fn a_killed_server_and_database_come_back_with_their_data() {
     control_plane.start(&[Component::Etcd, Component::Apiserver]).await.unwrap();
 
     // Not only does the object live on: the controllers and nodes go on with it.
-    let patch = json!({ "spec": { "replicas": 2 } });
-    let parameters = kube::api::PatchParams::default();
-    deployments.patch("web", &parameters, &kube::api::Patch::Merge(patch)).await.unwrap();
-    eventually(Duration::from_secs(120), "two available replicas", || async {
+    scale(&deployments, 2).await;
+    let before = pod_names(&control_plane, namespace.name()).await;
+
+    // Nodes that come back go on with the pods they had.
+    control_plane.kill(Component::Nodes).unwrap();
+    control_plane.start(&[Component::Nodes]).await.unwrap();
+    scale(&deployments, 3).await;
+    let after = pod_names(&control_plane, namespace.name()).await;
+    assert!(after.is_superset(&before), "{before:?} became {after:?}");
+}
+
+async fn pod_names(control_plane: &ControlPlane, namespace: &str) -> BTreeSet<String> {
+    pods(&control_plane.client().unwrap(), namespace)
+        .await
+        .unwrap()
+        .iter()
+        .map(ResourceExt::name_any)
+        .collect()
+}
+
+async fn scale(deployments: &Api<Deployment>, replicas: i32) {
+    let patch = Patch::Merge(json!({ "spec": { "replicas": replicas } }));
+    deployments.patch("web", &PatchParams::default(), &patch).await.unwrap();
+    eventually(Duration::from_secs(120), "the available replicas", || async {
         let status = deployments.get("web").await?.status.unwrap_or_default();
-        ensure!(status.available_replicas == Some(2), "{status:?}");
+        ensure!(status.available_replicas == Some(replicas), "{status:?}");
         Ok(())
     })
     .await
