@@ -5,7 +5,7 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a test helper that cannot go on fails the test")]
 
 pub mod json_api;
-pub mod manifests;
+pub mod system;
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub const SOON: Duration = Duration::from_secs(60);
 /// The shared control plane with our custom resource definitions served.
 pub async fn with_kinds() -> &'static ControlPlane {
     let cp = rollback_rig::shared().await.expect("the control plane starts");
-    manifests::apply_kinds(cp).await;
+    cp.install_kinds().await.expect("the definitions are served");
     cp
 }
 

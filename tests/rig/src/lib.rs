@@ -12,6 +12,7 @@ mod client;
 mod control_plane;
 mod environment;
 mod hex;
+pub mod install;
 mod kubeconfig;
 mod kubectl;
 mod namespace;
