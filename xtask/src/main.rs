@@ -1,6 +1,7 @@
 //! Tasks of this repository: `cargo xtask --help`.
 
 mod check;
+mod demo;
 mod generate;
 mod output;
 
@@ -20,11 +21,18 @@ enum Task {
     Gen,
     /// Check layering, generated files and the README's claims about the tree
     Check,
+    /// Show the main job end to end on a real Kubernetes control plane on this machine
+    Demo {
+        /// Leave the cluster running afterwards, until Ctrl-C
+        #[arg(long)]
+        keep: bool,
+    },
 }
 
 fn main() -> anyhow::Result<()> {
     match Args::parse().task {
         Task::Gen => generate::write(),
         Task::Check => check::run(),
+        Task::Demo { keep } => tokio::runtime::Runtime::new()?.block_on(demo::run(keep)),
     }
 }
