@@ -1,6 +1,7 @@
 //! Every decision of the rollback system, pure: no client, no clock, no
 //! randomness, no environment, no files. Time and chance are arguments.
 
+pub mod admission;
 pub mod backend;
 pub mod conditions;
 
