@@ -5,6 +5,10 @@
 //! Field names, condition types, reasons, annotations, labels and printer
 //! columns are those of gocardless/theatre, so that existing objects and tools
 //! work unchanged; what we add is optional and marked "added" in its doc comment.
+#![expect(
+    clippy::duplicated_attributes,
+    reason = "each printcolumn of #[kube] has the same keys; clippy reads them as one list"
+)]
 
 pub mod annotations;
 pub mod conditions;

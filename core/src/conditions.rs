@@ -61,14 +61,12 @@ pub fn set(conditions: &mut Vec<Condition>, wanted: &Wanted<'_>, now: Timestamp)
 
 /// The first `max` characters of a text, with `…` for what was cut.
 pub fn cut(text: &str, max: usize) -> String {
-    match text.char_indices().nth(max) {
-        None => text.to_owned(),
-        Some(_) => {
-            let mut short: String = text.chars().take(max.saturating_sub(1)).collect();
-            short.push('…');
-            short
-        }
+    if text.chars().nth(max).is_none() {
+        return text.to_owned();
     }
+    let mut short: String = text.chars().take(max.saturating_sub(1)).collect();
+    short.push('…');
+    short
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 //! `jsonpath/golden.json` holds what `kubectl annotate --local -f data.json zz- -o jsonpath=TEMPLATE` (v1.37.2)
 //! printed; `tests/e2e` asks the kubectl of the test rig again, so the file cannot drift.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
+
 use proptest::prelude::*;
 use rollback_core::jsonpath::{EvalError, ParseError, Template};
 use serde_json::{Value, json};

@@ -4,6 +4,8 @@
 //! A case is a string of bytes; each choice of the pretend cluster takes the next one, so a failure shrinks to
 //! the shortest string that still breaks an invariant.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, in its helpers too")]
+
 #[path = "model/choices.rs"]
 mod choices;
 #[path = "model/controller.rs"]

@@ -55,11 +55,11 @@ type Found<'a> = Vec<Cow<'a, Value>>;
 
 pub(super) fn blocks<'a>(nodes: &'a [Node], data: &'a Value) -> Result<Vec<Block<'a>>, EvalError> {
     let mut out = Vec::new();
-    run(nodes, &Cow::Borrowed(data), &mut out)?;
+    run(nodes, &[Cow::Borrowed(data)], &mut out)?;
     Ok(out)
 }
 
-fn run<'a>(nodes: &'a [Node], data: &Cow<'a, Value>, out: &mut Vec<Block<'a>>) -> Result<(), EvalError> {
+fn run<'a>(nodes: &'a [Node], data: &[Cow<'a, Value>], out: &mut Vec<Block<'a>>) -> Result<(), EvalError> {
     for node in nodes {
         if out.len() > MAX_RESULTS {
             return Err(EvalError::TooMany(MAX_RESULTS));
@@ -70,11 +70,11 @@ fn run<'a>(nodes: &'a [Node], data: &Cow<'a, Value>, out: &mut Vec<Block<'a>>) -
                 out.push(Block { source: String::new(), values: vec![text] });
             }
             Node::Action(source, steps) => {
-                out.push(Block { source: source.clone(), values: walk(steps, vec![data.clone()])? });
+                out.push(Block { source: source.clone(), values: walk(steps, data.to_vec())? });
             }
             Node::Range(steps, body) => {
-                for item in walk(steps, vec![data.clone()])? {
-                    run(body, &item, out)?;
+                for item in walk(steps, data.to_vec())? {
+                    run(body, &[item], out)?;
                 }
             }
         }
@@ -120,7 +120,7 @@ fn apply<'a>(step: &'a Step, from: Found<'a>) -> Result<Found<'a>, EvalError> {
             for value in from {
                 let length = value.as_array().ok_or_else(|| EvalError::NotAnArray(kind(&value)))?.len();
                 for element in (0..length).filter_map(|index| item(&value, index)) {
-                    if passes(left, comparison.as_ref(), &element)? {
+                    if passes(left, comparison.as_ref(), element.clone())? {
                         found.push(element);
                     }
                 }
@@ -205,14 +205,14 @@ fn indices(slice: Slice, length: usize) -> Result<Vec<usize>, EvalError> {
 fn passes<'a>(
     left: &'a [Step],
     comparison: Option<&'a (Operator, Vec<Step>)>,
-    element: &Cow<'a, Value>,
+    element: Cow<'a, Value>,
 ) -> Result<bool, EvalError> {
     let lefts = walk(left, vec![element.clone()]);
     let Some((operator, right)) = comparison else {
         // A test for existence that fails finds nothing.
         return Ok(lefts.is_ok_and(|found| !found.is_empty()));
     };
-    let (lefts, rights) = (lefts?, walk(right, vec![element.clone()])?);
+    let (lefts, rights) = (lefts?, walk(right, vec![element])?);
     match (lefts.as_slice(), rights.as_slice()) {
         ([], _) => Ok(false),
         ([_, _, ..], _) | (_, [_, _, ..]) => Err(EvalError::Several),

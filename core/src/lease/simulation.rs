@@ -77,6 +77,7 @@ struct Process {
     wall_offset: i64,
     frozen_until: u64,
     /// The version of the record last read or written, when still trusted.
+    #[expect(clippy::option_option, reason = "not trusted, absent and present are three things")]
     version: Option<Option<u64>>,
     waiting: Option<(u64, Duration)>,
     next_try: Duration,

@@ -85,6 +85,7 @@ impl Controller {
     }
 
     /// Follows one Rollback until it waits; false if the process died.
+    #[expect(clippy::too_many_lines, reason = "one arm for each step, which read best together")]
     fn follow(
         &mut self,
         world: &mut World,

@@ -5,6 +5,7 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a test helper that cannot go on fails the test")]
 
 pub mod json_api;
+pub mod objects;
 pub mod system;
 
 use std::time::Duration;

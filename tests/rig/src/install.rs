@@ -194,19 +194,17 @@ fn backends(backends: &[String]) -> Option<String> {
 /// Waits until a program answers that it is ready; fails at once, with its log, when it ended.
 pub async fn ready(process: &Process, admin: u16) -> Result<()> {
     let waited = eventually(DEADLINE, "readiness", || async {
-        match process.exited()? {
-            Some(exit) => Ok(Err(exit)),
-            None => {
-                let answer = get(admin, "/readyz").await?;
-                ensure!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-                Ok(Ok(()))
-            }
+        if let Some(exit) = process.exited()? {
+            return Ok(Some(exit));
         }
+        let answer = get(admin, "/readyz").await?;
+        ensure!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        Ok(None)
     })
     .await;
     match waited {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(exit)) => anyhow::bail!("a program ended before it was ready: {exit:?}\n{}", process.log()),
+        Ok(None) => Ok(()),
+        Ok(Some(exit)) => anyhow::bail!("a program ended before it was ready: {exit:?}\n{}", process.log()),
         Err(error) => Err(error.context(process.log())),
     }
 }

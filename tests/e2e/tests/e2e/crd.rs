@@ -42,7 +42,7 @@ async fn refused(api: &Api<DynamicObject>, cases: Vec<(Value, &str)>) {
         match create(api, object).await {
             Ok(_) => panic!("was accepted: {text}"),
             Err(message) => {
-                assert!(message.contains(expected), "{text}\nsaid: {message}\nexpected: {expected}")
+                assert!(message.contains(expected), "{text}\nsaid: {message}\nexpected: {expected}");
             }
         }
     }

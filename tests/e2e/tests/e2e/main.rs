@@ -1,3 +1,5 @@
 //! End-to-end tests on a real Kubernetes control plane. One test binary, so that one control plane serves them all.
 
+#![expect(clippy::panic, reason = "a test fails by panicking, in its helpers too")]
+
 mod crd;
