@@ -67,19 +67,36 @@ pub fn kubectl(cp: &ControlPlane, arguments: &[&str]) -> String {
 }
 
 /// Waits until the release that runs an image has a condition; its name.
-pub async fn recorded(cp: &ControlPlane, namespace: &str, version: Version, condition: &str, status: &str) -> String {
+pub async fn recorded(
+    cp: &ControlPlane,
+    namespace: &str,
+    version: Version,
+    condition: &str,
+    status: &str,
+) -> String {
     soon(&format!("a release of {} with {condition}={status}", version.tag), || async {
-        let releases: Value = serde_json::from_str(&kubectl(cp, &["get", "releases", "-n", namespace, "-o", "json"]))?;
+        let releases: Value =
+            serde_json::from_str(&kubectl(cp, &["get", "releases", "-n", namespace, "-o", "json"]))?;
         let image = kubectl(
             cp,
-            &["get", "deployment/web", "-n", namespace, "-o", "jsonpath={.spec.template.spec.containers[0].image}"],
+            &[
+                "get",
+                "deployment/web",
+                "-n",
+                namespace,
+                "-o",
+                "jsonpath={.spec.template.spec.containers[0].image}",
+            ],
         );
         anyhow::ensure!(image.ends_with(&format!(":{}", version.tag)), "Deployment web runs {image}");
         // The newest activation, or the newest release while nothing newer is active.
         let items = releases["items"].as_array().cloned().unwrap_or_default();
         let live = items.iter().max_by_key(|item| {
             let annotations = &item["metadata"]["annotations"];
-            annotations["theatre.gocardless.com/deployment-start-time"].as_str().unwrap_or_default().to_owned()
+            annotations["theatre.gocardless.com/deployment-start-time"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned()
         });
         let live = live.ok_or_else(|| anyhow::anyhow!("no release is recorded"))?;
         let conditions = live["status"]["conditions"].as_array().cloned().unwrap_or_default();
@@ -93,11 +110,27 @@ pub async fn recorded(cp: &ControlPlane, namespace: &str, version: Version, cond
 /// Whether the whole service runs a version and every pod is ready.
 pub fn runs(cp: &ControlPlane, namespace: &str, target: &str, version: Version) -> anyhow::Result<()> {
     for (name, path, wanted) in [
-        ("deployment/web", "{.spec.template.spec.containers[*].image}", format!("{target}-web:{}", version.tag)),
-        ("deployment/worker", "{.spec.template.spec.containers[*].image}", format!("{target}-worker:{}", version.tag)),
+        (
+            "deployment/web",
+            "{.spec.template.spec.containers[*].image}",
+            format!("{target}-web:{}", version.tag),
+        ),
+        (
+            "deployment/worker",
+            "{.spec.template.spec.containers[*].image}",
+            format!("{target}-worker:{}", version.tag),
+        ),
         (&format!("configmap/{target}-config"), "{.data.rate}", version.rate.to_owned()),
-        ("deployment/web", "{.status.readyReplicas}/{.status.updatedReplicas}/{.status.replicas}", "2/2/2".to_owned()),
-        ("deployment/worker", "{.status.readyReplicas}/{.status.updatedReplicas}/{.status.replicas}", "1/1/1".to_owned()),
+        (
+            "deployment/web",
+            "{.status.readyReplicas}/{.status.updatedReplicas}/{.status.replicas}",
+            "2/2/2".to_owned(),
+        ),
+        (
+            "deployment/worker",
+            "{.status.readyReplicas}/{.status.updatedReplicas}/{.status.replicas}",
+            "1/1/1".to_owned(),
+        ),
     ] {
         let value = kubectl(cp, &["get", name, "-n", namespace, "-o", &format!("jsonpath={path}")]);
         anyhow::ensure!(value == wanted, "{name} {path} is {value:?}, not {wanted:?}");

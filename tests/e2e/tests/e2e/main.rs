@@ -3,3 +3,8 @@
 #![expect(clippy::panic, reason = "a test fails by panicking, in its helpers too")]
 
 mod crd;
+mod workload;
+mod workload_owners;
+mod rollbacks;
+mod readme;
+mod crash_sweep;
