@@ -1,0 +1,159 @@
+//! What the watches show, by target: no question about one target looks at the objects of another.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Resource;
+use kube::runtime::watcher::Event;
+use rollback_api::{Release, Rollback, labels};
+use rollback_core::pointer::Pointer;
+
+use crate::target::TargetKey;
+
+/// Objects of one kind by target. Shared between a watch, which writes, and passes, which read.
+#[derive(Debug)]
+pub struct Index<K> {
+    target: fn(&K) -> Option<TargetKey>,
+    held: RwLock<Held<K>>,
+}
+
+#[derive(Debug)]
+struct Held<K> {
+    known: Objects<K>,
+    /// What a list that is under way has shown so far.
+    listing: Option<Objects<K>>,
+}
+
+#[derive(Debug)]
+struct Objects<K> {
+    /// Name → object, for each target.
+    by_target: HashMap<TargetKey, BTreeMap<String, Arc<K>>>,
+    /// (namespace, name) → target.
+    targets: HashMap<(String, String), TargetKey>,
+}
+
+impl<K> Default for Objects<K> {
+    fn default() -> Self {
+        Self { by_target: HashMap::new(), targets: HashMap::new() }
+    }
+}
+
+impl<K: Resource> Objects<K> {
+    /// The target that the object was filed under before, if it was.
+    fn remove(&mut self, place: &(String, String)) -> Option<TargetKey> {
+        let key = self.targets.remove(place)?;
+        if let Some(objects) = self.by_target.get_mut(&key) {
+            objects.remove(&place.1);
+            if objects.is_empty() {
+                self.by_target.remove(&key);
+            }
+        }
+        Some(key)
+    }
+
+    fn insert(&mut self, key: TargetKey, object: K) {
+        let (namespace, name) = place(&object);
+        self.by_target.entry(key.clone()).or_default().insert(name.clone(), Arc::new(object));
+        self.targets.insert((namespace, name), key);
+    }
+}
+
+fn place<K: Resource>(object: &K) -> (String, String) {
+    let metadata = object.meta();
+    (metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default())
+}
+
+impl<K: Resource> Index<K> {
+    /// An empty index; `target` says which target an object belongs to, if any.
+    pub fn new(target: fn(&K) -> Option<TargetKey>) -> Arc<Self> {
+        let held = Held { known: Objects::default(), listing: None };
+        Arc::new(Self { target, held: RwLock::new(held) })
+    }
+
+    /// All objects of the target, by name.
+    pub fn of(&self, key: &TargetKey) -> Vec<Arc<K>> {
+        self.read()
+            .known
+            .by_target
+            .get(key)
+            .map(|objects| objects.values().cloned().collect())
+            .unwrap_or_default()
+    }
+
+    /// The object of that name, if it belongs to the target.
+    pub fn get(&self, key: &TargetKey, name: &str) -> Option<Arc<K>> {
+        self.read().known.by_target.get(key)?.get(name).cloned()
+    }
+
+    /// The targets that have an object.
+    pub fn targets(&self) -> Vec<TargetKey> {
+        self.read().known.by_target.keys().cloned().collect()
+    }
+
+    /// Takes in what a watch saw; returns the targets that it is about.
+    pub fn apply(&self, event: Event<K>) -> BTreeSet<TargetKey> {
+        let mut held = self.write();
+        match event {
+            Event::Apply(object) => {
+                let mut about: BTreeSet<TargetKey> = held.known.remove(&place(&object)).into_iter().collect();
+                if let Some(key) = (self.target)(&object) {
+                    about.insert(key.clone());
+                    held.known.insert(key, object);
+                }
+                about
+            }
+            Event::Delete(object) => held.known.remove(&place(&object)).into_iter().collect(),
+            Event::Init => {
+                held.listing = Some(Objects::default());
+                BTreeSet::new()
+            }
+            Event::InitApply(object) => {
+                if let (Some(key), Some(listing)) = ((self.target)(&object), held.listing.as_mut()) {
+                    listing.insert(key, object);
+                }
+                BTreeSet::new()
+            }
+            Event::InitDone => {
+                let Some(listed) = held.listing.take() else { return BTreeSet::new() };
+                let before = std::mem::replace(&mut held.known, listed);
+                before.by_target.into_keys().chain(held.known.by_target.keys().cloned()).collect()
+            }
+        }
+    }
+
+    /// Takes an object out that cannot be read any more; returns the target that it belonged to.
+    pub fn forget(&self, namespace: &str, name: &str) -> Option<TargetKey> {
+        self.write().known.remove(&(namespace.to_owned(), name.to_owned()))
+    }
+
+    // A panic between two changes cannot leave half an object behind, so a poisoned lock is as good as any.
+    fn read(&self) -> RwLockReadGuard<'_, Held<K>> {
+        self.held.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Held<K>> {
+        self.held.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The target of a Release.
+pub fn of_release(release: &Release) -> Option<TargetKey> {
+    Some(TargetKey::new(release.metadata.namespace.clone()?, release.spec.config.target_name.clone()))
+}
+
+/// The target of a Rollback.
+pub fn of_rollback(rollback: &Rollback) -> Option<TargetKey> {
+    Some(TargetKey::new(rollback.metadata.namespace.clone()?, rollback.spec.to_release_ref.target.clone()))
+}
+
+/// The target that a pointer is about.
+pub fn of_pointer(object: &ConfigMap) -> Option<TargetKey> {
+    Some(TargetKey::new(object.metadata.namespace.clone()?, Pointer::target_of(object)?))
+}
+
+/// The target that an object's label names.
+pub fn by_label<K: Resource>(object: &K) -> Option<TargetKey> {
+    let metadata = object.meta();
+    Some(TargetKey::new(metadata.namespace.clone()?, metadata.labels.as_ref()?.get(labels::TARGET)?))
+}
