@@ -13,3 +13,4 @@ pub mod pointer;
 pub mod release;
 pub mod rollback;
 pub mod signature;
+pub mod workload;
