@@ -4,6 +4,8 @@
 pub mod admission;
 pub mod backend;
 pub mod conditions;
+pub mod diff;
+pub mod history;
 
 pub mod lease;
 
@@ -13,4 +15,5 @@ pub mod pointer;
 pub mod release;
 pub mod rollback;
 pub mod signature;
+pub mod suggest;
 pub mod workload;
