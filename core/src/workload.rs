@@ -1,8 +1,13 @@
 //! The workload mode: releases made of labelled Deployments, StatefulSets, DaemonSets and ConfigMaps.
 
+pub mod content;
 pub mod fieldset;
 pub mod last_applied;
 pub mod object;
 pub mod ownership;
+pub mod plan;
+pub mod progress;
 pub mod references;
+pub mod restore;
+pub mod stuck;
 pub mod trackers;
