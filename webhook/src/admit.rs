@@ -4,13 +4,12 @@ mod policies;
 mod releases;
 mod rollbacks;
 
-use std::time::Duration;
-
 use k8s_openapi::jiff::Timestamp;
 use rollback_api::{Backend, GROUP};
 use rollback_core::admission::Denial;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::reader::{ReadError, Reader};
 use crate::review::{Answer, Request, ReviewError};
@@ -135,13 +134,8 @@ impl<R: Reader> Admission<R> {
         Self { reader, settings }
     }
 
-    /// Answers a review that came on a path, within the time that is left. Fails when it is about another kind.
-    pub async fn answer(
-        &self,
-        path: Path,
-        request: &Request,
-        within: Duration,
-    ) -> Result<Answer, ReviewError> {
+    /// Answers a review that came on a path, not later than `until`. Fails when it is about another kind.
+    pub async fn answer(&self, path: Path, request: &Request, until: Instant) -> Result<Answer, ReviewError> {
         let (resource, expected) = path.resource();
         if request.resource.group != GROUP || request.resource.resource != resource {
             let actual = request.resource.to_string();
@@ -159,10 +153,8 @@ impl<R: Reader> Admission<R> {
                 Path::ValidatePolicies => policies::validate(self, request).await,
             }
         };
-        let late = || {
-            Err(Refusal::Unknown(format!("this request on {}", path.as_str()), ReadError::Timeout(within)))
-        };
-        let answer = tokio::time::timeout(within, answer).await.unwrap_or_else(|_| late());
+        let late = || Err(Refusal::Unknown(format!("this request on {}", path.as_str()), ReadError::Timeout));
+        let answer = tokio::time::timeout_at(until, answer).await.unwrap_or_else(|_| late());
         Ok(answer.unwrap_or_else(Answer::from))
     }
 }

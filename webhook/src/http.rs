@@ -1,13 +1,14 @@
 //! The HTTP side: one POST of JSON to one of the paths.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use http::{HeaderValue, Method, StatusCode, header};
 use hyper::body::{Body, Bytes};
 use rollback_runtime::args::parse_duration;
 use rollback_runtime::body::read_body;
 use rollback_runtime::server::{Response, text};
+use tokio::time::Instant;
 
 use crate::admit::{Admission, Path};
 use crate::metrics::{Metrics, Verdict};
@@ -77,8 +78,7 @@ impl<R: Reader> Webhook<R> {
             Ok(review) => review,
             Err(error) => return malformed(StatusCode::BAD_REQUEST, error.to_string()),
         };
-        let answer = match self.admission.answer(path, &review, within.saturating_sub(begun.elapsed())).await
-        {
+        let answer = match self.admission.answer(path, &review, begun + within).await {
             Ok(answer) => answer,
             Err(error) => return malformed(StatusCode::BAD_REQUEST, error.to_string()),
         };

@@ -2,8 +2,6 @@
 
 mod live;
 
-use std::time::Duration;
-
 use rollback_api::AutomatedRollbackPolicy;
 use rollback_core::admission::TargetState;
 use rollback_core::pointer::PointerError;
@@ -32,8 +30,8 @@ pub trait Reader: Send + Sync + 'static {
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The API server took too long.
-    #[error("the API server did not answer within {} ms", .0.as_millis())]
-    Timeout(Duration),
+    #[error("the API server did not answer in time")]
+    Timeout,
     /// The webhook lacks a permission.
     #[error(
         "the webhook may not read {what} in namespace {namespace}: bind its service account to the ClusterRole rollback-webhook"

@@ -56,11 +56,10 @@ pub fn validate(user: &str, old: &Rollback, new: &Rollback) -> Verdict<()> {
         return Ok(Allowed::silently(()));
     }
     let name = new.metadata.name.as_deref().unwrap_or_default();
-    let verb = if changed.len() == 1 { "is" } else { "are" };
     Err(Denial::invalid(format!(
-        "{} of rollback/{name} {verb} immutable: a field that is immutable records what was asked for. Create a new \
-         Rollback instead; to stop this one: kubectl rollback cancel {name}",
-        changed.join(", ")
+        "{} of rollback/{name} cannot change: the spec is immutable. To ask for something else, create a new Rollback; \
+         to stop this one: kubectl rollback cancel {name}",
+        changed.join(" and ")
     )))
 }
 

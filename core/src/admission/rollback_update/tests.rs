@@ -46,20 +46,20 @@ fn a_client_that_changes_nothing_changes_nothing(#[case] more: Value) {
 }
 
 #[rstest]
-#[case(json!({"reason": "another"}), "spec.reason of rollback/back is immutable")]
-#[case(json!({"initiatedBy": {"principal": "mallory"}}), "spec.initiatedBy of rollback/back is immutable")]
-#[case(json!({"deploymentOptions": {"environment": "staging"}}), "spec.deploymentOptions of rollback/back is immutable")]
-#[case(json!({"deploymentOptions": null}), "spec.deploymentOptions of rollback/back is immutable")]
-#[case(json!({"toReleaseRef": {"name": "payments-z"}}), "spec.toReleaseRef of rollback/back is immutable")]
-#[case(json!({"toReleaseRef": {"target": "checkout"}}), "spec.toReleaseRef of rollback/back is immutable")]
-#[case(json!({"fromReleaseRef": {"activation": "act-z"}}), "spec.fromReleaseRef of rollback/back is immutable")]
-#[case(json!({"backend": "github"}), "spec.backend of rollback/back is immutable")]
-#[case(json!({"maxAttempts": 9}), "spec.maxAttempts of rollback/back is immutable")]
-#[case(json!({"progressDeadlineSeconds": 31}), "spec.progressDeadlineSeconds of rollback/back is immutable")]
-#[case(json!({"hold": "UntilReleased"}), "spec.hold of rollback/back is immutable")]
-#[case(json!({"ttlSecondsAfterFinished": 601}), "spec.ttlSecondsAfterFinished of rollback/back is immutable")]
+#[case(json!({"reason": "another"}), "spec.reason of rollback/back cannot change: the spec is immutable")]
+#[case(json!({"initiatedBy": {"principal": "mallory"}}), "spec.initiatedBy of rollback/back cannot change: the spec is immutable")]
+#[case(json!({"deploymentOptions": {"environment": "staging"}}), "spec.deploymentOptions of rollback/back cannot change: the spec is immutable")]
+#[case(json!({"deploymentOptions": null}), "spec.deploymentOptions of rollback/back cannot change: the spec is immutable")]
+#[case(json!({"toReleaseRef": {"name": "payments-z"}}), "spec.toReleaseRef of rollback/back cannot change: the spec is immutable")]
+#[case(json!({"toReleaseRef": {"target": "checkout"}}), "spec.toReleaseRef of rollback/back cannot change: the spec is immutable")]
+#[case(json!({"fromReleaseRef": {"activation": "act-z"}}), "spec.fromReleaseRef of rollback/back cannot change: the spec is immutable")]
+#[case(json!({"backend": "github"}), "spec.backend of rollback/back cannot change: the spec is immutable")]
+#[case(json!({"maxAttempts": 9}), "spec.maxAttempts of rollback/back cannot change: the spec is immutable")]
+#[case(json!({"progressDeadlineSeconds": 31}), "spec.progressDeadlineSeconds of rollback/back cannot change: the spec is immutable")]
+#[case(json!({"hold": "UntilReleased"}), "spec.hold of rollback/back cannot change: the spec is immutable")]
+#[case(json!({"ttlSecondsAfterFinished": 601}), "spec.ttlSecondsAfterFinished of rollback/back cannot change: the spec is immutable")]
 #[case(json!({"dryRun": true}), "spec.dryRun cannot be enabled after creation")]
-#[case(json!({"reason": "another", "maxAttempts": 9}), "spec.maxAttempts, spec.reason of rollback/back are immutable")]
+#[case(json!({"reason": "another", "maxAttempts": 9}), "spec.maxAttempts and spec.reason of rollback/back cannot change: the spec is immutable")]
 fn the_spec_never_changes(#[case] spec: Value, #[case] says: &str) {
     // H-16.
     let old = stored(&json!({"spec": {"deploymentOptions": {"environment": "production"}}}));
