@@ -5,6 +5,7 @@
 
 mod admin;
 mod certificate;
+mod client;
 mod drain;
 mod lease;
 mod limits;
