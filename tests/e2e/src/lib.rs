@@ -6,6 +6,7 @@
 
 pub mod json_api;
 pub mod objects;
+pub mod scripted;
 pub mod service;
 pub mod system;
 

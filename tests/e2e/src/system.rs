@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use crate::scripted::ScriptedBackend;
 use rollback_rig::ControlPlane;
 use rollback_rig::install::{Install, Installed};
 
@@ -29,14 +30,18 @@ fn start(cp: &ControlPlane) -> Result<Installed, String> {
 pub fn quick() -> Install {
     let arguments = |all: &[&str]| all.iter().map(|&argument| argument.to_owned()).collect();
     Install {
-        backends: arguments(&["workload", "noop"]),
+        backends: arguments(&["workload", "noop", "github"]),
         controller: arguments(&[
             "--recording-quiet-period=1s",
             "--minimum-active-time=2s",
             "--rollout-failure-after=5s",
             "--backoff-base=1s",
+            "--backend-timeout=3s",
         ]),
         webhook: Vec::new(),
-        controller_env: Vec::new(),
+        controller_env: vec![(
+            "ROLLBACK_SCRIPTED_BACKEND".to_owned(),
+            ScriptedBackend::shared().url().to_owned(),
+        )],
     }
 }

@@ -59,7 +59,11 @@ async fn every_write_may_be_the_last_one() {
         soon("the good version to run", || async { runs(&cp, NAMESPACE, TARGET, GOOD) }).await;
         assert_eq!(world.active(TARGET).await, [good.clone()], "write {write}");
         let after = (revision(&cp, "web"), revision(&cp, "worker"));
-        assert_eq!(after, (before.0 + 1, before.1 + 1), "write {write}: each Deployment was rolled exactly once");
+        assert_eq!(
+            after,
+            (before.0 + 1, before.1 + 1),
+            "write {write}: each Deployment was rolled exactly once"
+        );
         attempts_of_one_key(&ended);
         if !crashed {
             println!("{crashes} crashes, one at each write of a rollback");
@@ -86,7 +90,10 @@ async fn died_or_ended(controller: &rollback_rig::Process, world: &World, name: 
         }
         let rollback = world.rollbacks.get(name).await?;
         let ended = rollback_core::rollback::Phase::of(&rollback).is_ended();
-        anyhow::ensure!(ended && rollback.metadata.finalizers.unwrap_or_default().is_empty(), "it is under way");
+        anyhow::ensure!(
+            ended && rollback.metadata.finalizers.unwrap_or_default().is_empty(),
+            "it is under way"
+        );
         // The last write of all is the finalizer's removal; give a crash after it no chance to be missed.
         match controller.wait(Duration::from_millis(500)).await {
             Ok(_) => Ok(true),

@@ -2,9 +2,10 @@
 
 #![expect(clippy::panic, reason = "a test fails by panicking, in its helpers too")]
 
+mod crash_sweep;
 mod crd;
+mod external_backend;
+mod readme;
+mod rollbacks;
 mod workload;
 mod workload_owners;
-mod rollbacks;
-mod readme;
-mod crash_sweep;

@@ -56,8 +56,13 @@ fn normal(text: &str) -> String {
         }
         match word.find("payments-") {
             // Releases are named by their content, which does not change; a Rollback's suffix does.
-            Some(at) if word.contains("rollback/") || word[at..].trim_end_matches(|c: char| !c.is_ascii_alphanumeric()).len() == 14 => {
-                let end = word[at..].find(|c: char| !c.is_ascii_alphanumeric() && c != '-').map_or(word.len(), |end| at + end);
+            Some(at)
+                if word.contains("rollback/")
+                    || word[at..].trim_end_matches(|c: char| !c.is_ascii_alphanumeric()).len() == 14 =>
+            {
+                let end = word[at..]
+                    .find(|c: char| !c.is_ascii_alphanumeric() && c != '-')
+                    .map_or(word.len(), |end| at + end);
                 format!("{}payments-#####{}", &word[..at], &word[end..])
             }
             Some(_) | None => word.to_owned(),
@@ -71,7 +76,8 @@ fn run(cp: &ControlPlane, command: &str) -> String {
     let plugin = workspace_binary("kubectl-rollback").unwrap();
     let folders = [plugin.parent().unwrap(), cp.binaries().kubectl.parent().unwrap()];
     let old = std::env::var_os("PATH").unwrap_or_default();
-    let path = std::env::join_paths(folders.iter().map(PathBuf::from).chain(std::env::split_paths(&old))).unwrap();
+    let path =
+        std::env::join_paths(folders.iter().map(PathBuf::from).chain(std::env::split_paths(&old))).unwrap();
     let mut shell = cp.command_as(Path::new("sh"), &cp.kubeconfig());
     let output = shell.args(["-c", &format!("{{ {command} ; }} 2>&1")]).env("PATH", path).output().unwrap();
     String::from_utf8_lossy(&output.stdout).into_owned()

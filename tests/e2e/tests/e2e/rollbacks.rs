@@ -55,15 +55,17 @@ async fn goes_back_to_the_newest_healthy_release_and_records_it() {
     assert!(ended.metadata.annotations.as_ref().unwrap().contains_key(annotations::AUTHENTICATED_AS));
     // H-28: the record outlives the release it left: nobody owns it.
     assert_eq!(ended.metadata.owner_references, None);
-    assert!(ended.metadata.finalizers.unwrap_or_default().is_empty() || {
-        soon("the finalizer to go", || async {
-            let now = world.rollbacks.get(&name).await?;
-            anyhow::ensure!(now.metadata.finalizers.unwrap_or_default().is_empty());
-            Ok(())
-        })
-        .await;
-        true
-    });
+    assert!(
+        ended.metadata.finalizers.unwrap_or_default().is_empty() || {
+            soon("the finalizer to go", || async {
+                let now = world.rollbacks.get(&name).await?;
+                anyhow::ensure!(now.metadata.finalizers.unwrap_or_default().is_empty());
+                Ok(())
+            })
+            .await;
+            true
+        }
+    );
 
     // Invariant 8, H-19: one active release, and it is the one that was gone back to.
     soon("b to be the only active release", || async {
@@ -96,7 +98,9 @@ async fn a_manifest_is_carried_out_once() {
     let manifest = named("inc-311", rollback("payments", Backend::Noop));
     world.roll_back(&manifest).await.unwrap();
     assert_eq!(world.ended("inc-311").await.0, Ok(()));
-    let activation = |status: Option<rollback_api::ReleaseStatus>| status.and_then(|status| status.activation).map(|a| a.id);
+    let activation = |status: Option<rollback_api::ReleaseStatus>| {
+        status.and_then(|status| status.activation).map(|a| a.id)
+    };
     let first = activation(world.releases.get(&b).await.unwrap().status);
     let apply = PatchParams::apply("gitops").force();
     for _ in 0..100 {
@@ -127,7 +131,7 @@ async fn the_spec_is_immutable() {
     let [a, b, _] = three(&world, "payments").await;
     let manifest = options(&[("n", json!(1))], named("r", to(&b, rollback("payments", Backend::Noop))));
     world.roll_back(&manifest).await.unwrap();
-    world.ended("r").await;
+    assert_eq!(world.ended("r").await.0, Ok(()));
     for change in [
         json!({"reason": "other"}),
         json!({"toReleaseRef": {"name": a}}),
@@ -137,8 +141,12 @@ async fn the_spec_is_immutable() {
         json!({"backend": "workload"}),
     ] {
         let patch = json!({ "spec": change });
-        let error = world.rollbacks.patch("r", &PatchParams::default(), &Patch::Merge(&patch)).await.unwrap_err();
-        assert!(error.to_string().contains("is immutable") || error.to_string().contains("are immutable"), "{patch}: {error}");
+        let error =
+            world.rollbacks.patch("r", &PatchParams::default(), &Patch::Merge(&patch)).await.unwrap_err();
+        assert!(
+            error.to_string().contains("is immutable") || error.to_string().contains("are immutable"),
+            "{patch}: {error}"
+        );
     }
     let patch = json!({"metadata": {"labels": {"seen": "yes"}}});
     world.rollbacks.patch("r", &PatchParams::default(), &Patch::Merge(&patch)).await.unwrap();
@@ -189,6 +197,9 @@ async fn the_active_release_is_never_the_one_to_go_back_to() {
     assert_eq!(world.ended(&name).await.0, Ok(()));
     assert_eq!(world.active("payments").await, [a]);
     // Naming what is active is not an error under GitOps, and deploys nothing.
-    let again = world.roll_back(&to(&world.active("payments").await[0], rollback("payments", Backend::Noop))).await.unwrap();
+    let again = world
+        .roll_back(&to(&world.active("payments").await[0], rollback("payments", Backend::Noop)))
+        .await
+        .unwrap();
     assert_eq!(world.ended(&again).await.0, Err(SucceededReason::NotNeeded));
 }

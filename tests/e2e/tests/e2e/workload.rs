@@ -33,7 +33,8 @@ async fn a_bad_version_is_taken_back() {
     let good = recorded(cp, ns.name(), GOOD, "Healthy", "True").await;
     world.condition(&good, "Active", "True").await;
     let release = world.releases.get(&good).await.unwrap();
-    let names: Vec<&str> = release.spec.config.revisions.iter().map(|revision| revision.name.as_str()).collect();
+    let names: Vec<&str> =
+        release.spec.config.revisions.iter().map(|revision| revision.name.as_str()).collect();
     assert_eq!(names, ["configmap/payments-config", "deployment/web", "deployment/worker"]);
 
     deploy(cp, ns.name(), TARGET, BAD);
@@ -44,7 +45,11 @@ async fn a_bad_version_is_taken_back() {
     let status = world.releases.get(&bad).await.unwrap().status.unwrap();
     let health = conditions::find(&status.conditions, "Healthy").unwrap();
     assert_eq!(health.status, "False");
-    assert!(health.message.contains("web-") || health.message.contains("worker-"), "names the pod: {}", health.message);
+    assert!(
+        health.message.contains("web-") || health.message.contains("worker-"),
+        "names the pod: {}",
+        health.message
+    );
 
     let name = world.roll_back(&rollback(TARGET, Backend::Workload)).await.unwrap();
     let (outcome, ended) = world.ended(&name).await;
@@ -75,14 +80,20 @@ async fn configuration_comes_back_before_the_pods_that_read_it() {
     assert_eq!(world.ended(&name).await.0, Ok(()));
     soon("the good version to run", || async { runs(cp, ns.name(), TARGET, GOOD) }).await;
     let client = cp.client().unwrap();
-    let config = Api::<ConfigMap>::namespaced(client.clone(), ns.name()).get("payments-config").await.unwrap();
+    let config =
+        Api::<ConfigMap>::namespaced(client.clone(), ns.name()).get("payments-config").await.unwrap();
     let pods = Api::<Pod>::namespaced(client, ns.name()).list(&ListParams::default()).await.unwrap();
     let ready = pods.items.iter().filter(|pod| pod.metadata.deletion_timestamp.is_none());
     let mut seen = 0;
     for pod in ready {
         let image = pod.spec.as_ref().and_then(|spec| spec.containers[0].image.clone()).unwrap_or_default();
         assert!(image.ends_with(":1.0"), "{image}");
-        assert_eq!(configmaps_seen(pod).unwrap()["payments-config"].sha256, configmap_digest(&config), "{:?}", pod.metadata.name);
+        assert_eq!(
+            configmaps_seen(pod).unwrap()["payments-config"].sha256,
+            configmap_digest(&config),
+            "{:?}",
+            pod.metadata.name
+        );
         seen += 1;
     }
     assert_eq!(seen, 3);
@@ -123,7 +134,10 @@ async fn health_says_which_pod_and_why() {
         let name = recorded(cp, ns.name(), version, "RollbackRequired", "True").await;
         let status = world.releases.get(&name).await.unwrap().status.unwrap();
         let message = &conditions::find(&status.conditions, "RollbackRequired").unwrap().message;
-        assert!(words.iter().all(|word| message.contains(word)) && message.contains("pod"), "{tag}: {message}");
+        assert!(
+            words.iter().all(|word| message.contains(word)) && message.contains("pod"),
+            "{tag}: {message}"
+        );
     }
 }
 
@@ -139,7 +153,10 @@ async fn a_paused_deployment_is_refused_untouched() {
     kubectl(cp, &["rollout", "pause", "deployment/worker", "-n", ns.name()]);
     let name = world.roll_back(&to(&good, rollback(TARGET, Backend::Workload))).await.unwrap();
     let (outcome, ended) = world.ended(&name).await;
-    assert!(matches!(outcome, Err(SucceededReason::PreconditionFailed | SucceededReason::DeploymentFailed)), "{outcome:?}");
+    assert!(
+        matches!(outcome, Err(SucceededReason::PreconditionFailed | SucceededReason::DeploymentFailed)),
+        "{outcome:?}"
+    );
     let message = ended.status.unwrap().message.unwrap();
     assert!(message.contains("kubectl rollout resume") && message.contains("worker"), "{message}");
     runs(cp, ns.name(), TARGET, BETTER).unwrap();

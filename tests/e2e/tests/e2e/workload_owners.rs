@@ -34,7 +34,8 @@ fn web(namespace: &str, image: &str, env: &[&str], sidecar: Option<&str>, replic
 
 /// Applies an object with kubectl; extra arguments choose how.
 fn apply(cp: &ControlPlane, object: &Value, arguments: &[&str]) -> Result<(), String> {
-    let file = cp.dir().join(format!("apply-{}.json", object["metadata"]["namespace"].as_str().unwrap_or_default()));
+    let file =
+        cp.dir().join(format!("apply-{}.json", object["metadata"]["namespace"].as_str().unwrap_or_default()));
     std::fs::write(&file, object.to_string()).unwrap();
     let output = cp.kubectl().arg("apply").args(arguments).arg("-f").arg(&file).output().unwrap();
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
@@ -124,7 +125,18 @@ async fn replicas_of_an_autoscaler_stay() {
     let scale = json!([{"op": "replace", "path": "/spec/replicas", "value": 4}]).to_string();
     kubectl(
         cp,
-        &["patch", "deployment", "web", "-n", ns, "--subresource=scale", "--type=json", "--field-manager=autoscaler", "-p", &scale],
+        &[
+            "patch",
+            "deployment",
+            "web",
+            "-n",
+            ns,
+            "--subresource=scale",
+            "--type=json",
+            "--field-manager=autoscaler",
+            "-p",
+            &scale,
+        ],
     );
     apply(cp, &web(ns, "web:b", &["B"], None, None), &["--server-side", "--force-conflicts"]).unwrap();
     let _b = active(&world, &[&a]).await;
