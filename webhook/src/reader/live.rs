@@ -1,10 +1,12 @@
 //! Reading from the API server.
 
+use std::collections::BTreeSet;
+
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, ListParams, ObjectList};
 use kube::core::NamespaceResourceScope;
 use kube::{Client, Resource};
-use rollback_api::{AutomatedRollbackPolicy, Release, Rollback, labels};
+use rollback_api::{AutomatedRollbackPolicy, Release, Rollback};
 use rollback_core::admission::TargetState;
 use rollback_core::pointer::{self, Pointer};
 use rollback_core::release::ReleaseView;
@@ -12,7 +14,7 @@ use serde::de::DeserializeOwned;
 
 use super::{ReadError, Reader};
 
-/// Most other targets that are looked at to name them in a refusal.
+/// Most releases that are looked at to name other targets in a refusal.
 const NEIGHBOURS: u32 = 500;
 
 /// Reads from the API server, uncached. A list without a version is the most recent state.
@@ -65,16 +67,12 @@ impl Live {
         Ok(object.map(|object| Pointer::parse(target, &object)).transpose()?)
     }
 
-    /// Targets that have a pointer. Only makes a refusal more helpful, so an error leaves it shorter.
+    /// Targets that have releases. Only makes a refusal more helpful, so an error leaves it shorter.
     async fn neighbours(&self, namespace: &str) -> Vec<String> {
-        let selector = format!("{}={}", labels::COMPONENT, labels::COMPONENT_POINTER);
-        let params = ListParams::default().labels(&selector).limit(NEIGHBOURS);
-        match self.list::<ConfigMap>(namespace, &params).await {
-            Ok(objects) => {
-                let mut names: Vec<String> =
-                    objects.iter().filter_map(Pointer::target_of).map(str::to_owned).collect();
-                names.sort();
-                names
+        match self.list::<Release>(namespace, &ListParams::default().limit(NEIGHBOURS)).await {
+            Ok(releases) => {
+                let names = releases.items.into_iter().map(|release| release.spec.config.target_name);
+                names.collect::<BTreeSet<String>>().into_iter().collect()
             }
             Err(error) => {
                 tracing::debug!(%error, namespace, "other targets are left out of a refusal");
