@@ -186,7 +186,8 @@ fn base(facts: &[Facts<'_>], pointer: &Pointer) -> Option<ActiveRelease> {
     let Some(fact) = facts.iter().find(|fact| fact.is(Some(active))) else {
         // Its record was deleted. A Rollback that is under way leaves what was active all the same.
         let held = pointer.lock.as_ref().is_some_and(|lock| lock.abandoned.is_none());
-        return held.then(|| active.clone());
+        let remade = facts.iter().any(|fact| fact.name == active.release);
+        return (held && !remade).then(|| active.clone());
     };
     (fact.inputs.wants || fact.leaving).then(|| active.clone())
 }

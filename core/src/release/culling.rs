@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use k8s_openapi::jiff::Timestamp;
 use rollback_api::conditions::{ReleaseCondition, Status};
+use rollback_api::{Release, ReleaseStatus};
 
 use super::facts::Facts;
 use super::{ReleaseView, select};
@@ -42,27 +43,37 @@ pub fn limit(annotation: Option<&str>) -> (usize, Option<String>) {
     }
 }
 
-/// The oldest releases above the limit, without those that somebody still needs.
+/// The oldest releases above the limit, without those that somebody still needs; and whether there will be more to
+/// delete once the others are initialised.
+///
+/// `statuses` are those that the releases are to have, in the same order; the releases in `waiting` (by index) may
+/// yet become active.
 pub(super) fn find(
     facts: &[Facts<'_>],
+    statuses: &[ReleaseStatus],
     pointer: &Pointer,
+    waiting: &BTreeSet<usize>,
     in_use: &BTreeSet<String>,
     limit: usize,
-) -> Vec<Deletion> {
-    let here: Vec<&Facts<'_>> = facts.iter().filter(|fact| !fact.leaving).collect();
+) -> (Vec<Deletion>, bool) {
+    let here: Vec<(&Facts<'_>, &ReleaseStatus)> =
+        facts.iter().zip(statuses).filter(|(fact, _)| !fact.leaving).collect();
+    let waiting: BTreeSet<&str> = waiting.iter().map(|index| facts[*index].name).collect();
     let excess = here.len().saturating_sub(limit.max(1));
     if excess == 0 {
-        return Vec::new();
+        return (Vec::new(), false);
     }
     let needed = needed(&here, pointer);
+    let unused = |fact: &Facts<'_>| {
+        !waiting.contains(fact.name) && !needed.contains(fact.name) && !in_use.contains(fact.name)
+    };
     let mut candidates: Vec<(Option<Timestamp>, &Facts<'_>)> = here
-        .into_iter()
-        .filter(|fact| fact.active != Status::True && !fact.inputs.wants && is_initialised(fact))
-        .filter(|fact| !needed.contains(fact.name) && !in_use.contains(fact.name))
-        .map(|fact| (deployed(fact), fact))
+        .iter()
+        .filter(|(fact, _)| unused(fact) && is_initialised(fact))
+        .map(|(fact, status)| (deployed(fact, status), *fact))
         .collect();
     candidates.sort_by_key(|(deployed, fact)| (*deployed, fact.name));
-    candidates
+    let deletions: Vec<Deletion> = candidates
         .into_iter()
         .take(excess)
         .filter_map(|(_, fact)| {
@@ -72,12 +83,14 @@ pub(super) fn find(
                 resource_version: fact.release.metadata.resource_version.clone()?,
             })
         })
-        .collect()
+        .collect();
+    let more = deletions.len() < excess && here.iter().any(|(fact, _)| !is_initialised(fact));
+    (deletions, more)
 }
 
 /// What the pointer names, the newest healthy release, and the one that a rollback would choose (they differ
 /// when the newest healthy one is blocked or was left).
-fn needed(facts: &[&Facts<'_>], pointer: &Pointer) -> BTreeSet<String> {
+fn needed(here: &[(&Facts<'_>, &ReleaseStatus)], pointer: &Pointer) -> BTreeSet<String> {
     let mut needed = BTreeSet::new();
     let active = pointer.active.as_ref().map(|active| active.release.as_str());
     needed.extend(active.map(str::to_owned));
@@ -85,7 +98,13 @@ fn needed(facts: &[&Facts<'_>], pointer: &Pointer) -> BTreeSet<String> {
     if let Some(lock) = &pointer.lock {
         needed.extend([lock.from.clone(), lock.to.clone()]);
     }
-    let views: Vec<ReleaseView> = facts.iter().map(|fact| ReleaseView::of(fact.release)).collect();
+    let views: Vec<ReleaseView> = here
+        .iter()
+        .map(|(fact, status)| {
+            let release = Release { status: Some((*status).clone()), ..fact.release.clone() };
+            ReleaseView::of(&release)
+        })
+        .collect();
     let healthy = views
         .iter()
         .filter(|view| view.healthy == Status::True && Some(view.name.as_str()) != active)
@@ -100,6 +119,6 @@ fn is_initialised(fact: &Facts<'_>) -> bool {
         && fact.status.signature.as_ref().is_some_and(|signature| !signature.is_empty())
 }
 
-fn deployed(fact: &Facts<'_>) -> Option<Timestamp> {
-    fact.status.deployment_end_time.as_ref().map(|time| time.0).or_else(|| fact.created())
+fn deployed(fact: &Facts<'_>, status: &ReleaseStatus) -> Option<Timestamp> {
+    status.deployment_end_time.as_ref().map(|time| time.0).or_else(|| fact.created())
 }

@@ -112,18 +112,24 @@ pub fn decide(observed: &TargetObserved<'_>) -> TargetDecision {
         .map(|(index, fact)| status::of(fact, &pointer, lost.get(&index).copied(), now))
         .collect();
     pointer.deploying = deploying::find(&facts, &statuses, pointer.active.as_ref());
+    let waiting: BTreeSet<usize> = outcome.waiting.iter().copied().collect();
+    let stamps = stamps(&facts, &outcome);
+    let dropped: BTreeSet<&str> =
+        stamps.iter().filter(|stamp| stamp.drops_health).map(|stamp| stamp.release.as_str()).collect();
     for (fact, status) in facts.iter().zip(&mut statuses) {
-        status::measure(status, fact, &pointer, now);
+        let report = fact.inputs.health.as_ref().filter(|_| !dropped.contains(fact.name));
+        status::measure(status, fact, report, &pointer, now);
     }
+    let (deletions, more) = culling::find(&facts, &statuses, &pointer, &waiting, in_use, limit);
 
-    let (early_removals, late_removals) = removals(&facts, &statuses, &pointer, &outcome);
+    let (early_removals, late_removals) = removals(&facts, &statuses, &pointer, &outcome.stamps, &waiting);
     TargetDecision {
-        stamps: stamps(&facts, &outcome),
+        stamps,
         activated: activated(old, &pointer),
         early_removals,
         late_removals,
-        deletions: culling::find(&facts, &pointer, in_use, limit),
-        again: !settled || !outcome.waiting.is_empty(),
+        deletions,
+        again: !settled || !waiting.is_empty() || more,
         statuses: facts
             .iter()
             .zip(statuses)
@@ -164,10 +170,10 @@ fn removals(
     facts: &[Facts<'_>],
     statuses: &[ReleaseStatus],
     pointer: &Pointer,
-    outcome: &Outcome,
+    stamps: &[(usize, Activation)],
+    waiting: &BTreeSet<usize>,
 ) -> (Vec<Removal>, Vec<Removal>) {
-    let waiting: BTreeSet<usize> = outcome.waiting.iter().copied().collect();
-    let stamped: BTreeSet<usize> = outcome.stamps.iter().map(|(index, _)| *index).collect();
+    let stamped: BTreeSet<usize> = stamps.iter().map(|(index, _)| *index).collect();
     let (mut early, mut late) = (Vec::new(), Vec::new());
     for (index, (fact, status)) in facts.iter().zip(statuses).enumerate() {
         if fact.leaving || fact.is(pointer.active.as_ref()) || waiting.contains(&index) {

@@ -8,7 +8,7 @@ use rollback_api::{Activation, ReleaseStatus};
 use super::activation::Lost;
 use super::annotations::Moment;
 use super::facts::Facts;
-use super::health;
+use super::health::{self, HealthReport};
 use super::settle::{left_by, started};
 use super::times::{seconds, time};
 use crate::conditions::{self, Wanted};
@@ -53,7 +53,13 @@ pub(super) fn of(fact: &Facts<'_>, pointer: &Pointer, lost: Option<&Lost>, now: 
 }
 
 /// Healthy and RollbackRequired, once it is known whether the release is live.
-pub(super) fn measure(status: &mut ReleaseStatus, fact: &Facts<'_>, pointer: &Pointer, now: Timestamp) {
+pub(super) fn measure(
+    status: &mut ReleaseStatus,
+    fact: &Facts<'_>,
+    report: Option<&HealthReport>,
+    pointer: &Pointer,
+    now: Timestamp,
+) {
     let active = fact.is(pointer.active.as_ref());
     let deploying = pointer
         .deploying
@@ -76,7 +82,7 @@ pub(super) fn measure(status: &mut ReleaseStatus, fact: &Facts<'_>, pointer: &Po
         until: until(),
     };
     let generation = fact.release.metadata.generation;
-    health::apply(&mut status.conditions, fact.inputs.health.as_ref(), standing, generation, seconds(now));
+    health::apply(&mut status.conditions, report, standing, generation, seconds(now));
 }
 
 fn initialise(fact: &Facts<'_>, status: &mut ReleaseStatus, now: Timestamp) {
