@@ -157,3 +157,63 @@ pub fn by_label<K: Resource>(object: &K) -> Option<TargetKey> {
     let metadata = object.meta();
     Some(TargetKey::new(metadata.namespace.clone()?, metadata.labels.as_ref()?.get(labels::TARGET)?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labelled(name: &str, target: Option<&str>, version: &str) -> ConfigMap {
+        let mut object = ConfigMap::default();
+        object.metadata.namespace = Some("shop".into());
+        object.metadata.name = Some(name.into());
+        object.metadata.resource_version = Some(version.into());
+        object.metadata.labels =
+            target.map(|target| BTreeMap::from([(labels::TARGET.into(), target.into())]));
+        object
+    }
+
+    fn key(target: &str) -> TargetKey {
+        TargetKey::new("shop", target)
+    }
+
+    fn names(index: &Index<ConfigMap>, target: &str) -> Vec<String> {
+        index.of(&key(target)).iter().map(|object| object.metadata.name.clone().unwrap()).collect()
+    }
+
+    #[test]
+    fn an_object_that_moves_concerns_both_targets() {
+        let index = Index::new(by_label::<ConfigMap>);
+        assert_eq!(index.apply(Event::Apply(labelled("x", Some("a"), "1"))), BTreeSet::from([key("a")]));
+        let about = index.apply(Event::Apply(labelled("x", Some("b"), "2")));
+        assert_eq!(about, BTreeSet::from([key("a"), key("b")]));
+        assert_eq!((names(&index, "a"), names(&index, "b")), (vec![], vec!["x".to_owned()]));
+        assert_eq!(index.apply(Event::Apply(labelled("x", None, "3"))), BTreeSet::from([key("b")]));
+        assert_eq!(index.targets(), []);
+    }
+
+    #[test]
+    fn a_new_list_replaces_the_old_one_when_it_is_complete() {
+        let index = Index::new(by_label::<ConfigMap>);
+        index.apply(Event::Apply(labelled("old", Some("a"), "1")));
+        index.apply(Event::Apply(labelled("kept", Some("b"), "1")));
+        assert!(index.apply(Event::Init).is_empty());
+        index.apply(Event::InitApply(labelled("kept", Some("b"), "2")));
+        assert_eq!(names(&index, "a"), ["old"], "half a list is no list");
+        assert_eq!(index.apply(Event::InitDone), BTreeSet::from([key("a"), key("b")]));
+        assert_eq!(names(&index, "a"), Vec::<String>::new());
+        let kept = index.get(&key("b"), "kept").unwrap();
+        assert_eq!(kept.metadata.resource_version.as_deref(), Some("2"));
+        assert!(index.get(&key("a"), "kept").is_none());
+    }
+
+    #[test]
+    fn what_is_deleted_or_unreadable_is_absent() {
+        let index = Index::new(by_label::<ConfigMap>);
+        index.apply(Event::Apply(labelled("x", Some("a"), "1")));
+        index.apply(Event::Apply(labelled("y", Some("a"), "1")));
+        assert_eq!(index.apply(Event::Delete(labelled("x", None, "2"))), BTreeSet::from([key("a")]));
+        assert_eq!(index.forget("shop", "y"), Some(key("a")));
+        assert_eq!(index.forget("shop", "y"), None);
+        assert_eq!(names(&index, "a"), Vec::<String>::new());
+    }
+}

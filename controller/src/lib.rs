@@ -11,6 +11,8 @@ pub mod deployers;
 pub mod error;
 pub mod events;
 pub mod failpoint;
+#[cfg(test)]
+mod fake_api;
 pub mod fence;
 pub mod index;
 pub mod metrics;

@@ -141,7 +141,11 @@ where
     }
     let drained = async {
         while let Some(done) = passes.join_next().await {
-            done.map_err(broken)?;
+            let (key, result) = done.map_err(broken)?;
+            running.metrics.pass(running.name, result.is_ok());
+            if let Err(error) = result {
+                tracing::debug!(controller = running.name, target = %key, "while shutting down: {error}");
+            }
         }
         Ok(())
     };
@@ -182,3 +186,6 @@ fn retry_after(failures: u32, chance: f64) -> Duration {
     let full = FIRST_RETRY.saturating_mul(1 << failures.min(16)).min(LONGEST_RETRY);
     full.mul_f64(0.5 + 0.5 * chance)
 }
+
+#[cfg(test)]
+mod tests;

@@ -223,3 +223,44 @@ fn gone<K>(invalid: InvalidObject) -> Sifted<K> {
 pub fn without_managed_fields<K: Resource>(object: &mut K) {
     object.meta_mut().managed_fields = None;
 }
+
+#[cfg(test)]
+mod tests {
+    use rollback_api::Rollback;
+    use serde_json::json;
+
+    use super::*;
+
+    fn guarded(version: &str, spec: &serde_json::Value) -> DeserializeGuard<Rollback> {
+        let metadata = json!({ "name": "rb", "namespace": "shop", "uid": "u", "resourceVersion": version });
+        serde_json::from_value(json!({ "metadata": metadata, "spec": spec })).unwrap()
+    }
+
+    #[test]
+    fn an_unreadable_object_counts_as_absent_and_stops_nothing() {
+        let mut sift = Sift::new();
+        let good = json!({ "toReleaseRef": { "target": "payments" }, "reason": "x" });
+        let bad = json!({ "toReleaseRef": "payments" });
+        let readable = sift.sift(Event::Apply(guarded("1", &good)), |_| {});
+        assert!(matches!(readable, Sifted::Readable(Event::Apply(_))));
+        match sift.sift(Event::Apply(guarded("2", &bad)), |_| {}) {
+            Sifted::Unreadable { namespace, name } => assert_eq!((&*namespace, &*name), ("shop", "rb")),
+            Sifted::Readable(_) | Sifted::Skipped => panic!("an unreadable object was let through"),
+        }
+        assert_eq!(sift.logged["u"].as_deref(), Some("2"));
+        assert!(matches!(sift.sift(Event::InitApply(guarded("2", &bad)), |_| {}), Sifted::Skipped));
+        assert!(matches!(sift.sift(Event::Delete(guarded("3", &bad)), |_| {}), Sifted::Unreadable { .. }));
+        assert!(sift.logged.is_empty());
+    }
+
+    #[test]
+    fn what_nobody_reads_is_dropped() {
+        let object = json!({ "metadata": { "name": "rb", "managedFields": [{ "manager": "x" }] },
+                             "spec": { "toReleaseRef": { "target": "payments" }, "reason": "x" } });
+        let event = Event::Apply(serde_json::from_value::<DeserializeGuard<Rollback>>(object).unwrap());
+        match Sift::new().sift(event, without_managed_fields) {
+            Sifted::Readable(Event::Apply(rollback)) => assert_eq!(rollback.metadata.managed_fields, None),
+            _ => panic!("not an object"),
+        }
+    }
+}

@@ -101,6 +101,13 @@ impl Pacing {
         self.lock().get(key).and_then(|paces| paces.get(uid)).map_or(0, |pace| pace.failed)
     }
 
+    /// Another deployment begins: nothing that was learned about the one before it counts.
+    pub(super) fn forget(&self, key: &TargetKey, uid: &str) {
+        if let Some(paces) = self.lock().get_mut(key) {
+            paces.remove(uid);
+        }
+    }
+
     /// Forgets the target's Rollbacks that are not followed any more.
     pub(super) fn keep(&self, key: &TargetKey, followed: impl Fn(&str) -> bool) {
         let mut targets = self.lock();
