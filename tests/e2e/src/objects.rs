@@ -39,8 +39,8 @@ impl World {
         }
     }
 
-    /// Records a release of a target, not active, with a verdict on its health.
-    pub async fn release(&self, target: &str, id: &str, healthy: &str) -> String {
+    /// Records a release of a target, not active.
+    pub async fn release(&self, target: &str, id: &str) -> String {
         let config = ReleaseConfig {
             target_name: target.to_owned(),
             revisions: vec![Revision { name: "application".into(), id: id.into(), ..Revision::default() }],
@@ -49,12 +49,25 @@ impl World {
         let release = Release::new(&name, ReleaseFields { config });
         self.releases.create(&PostParams::default(), &release).await.expect("the release is created");
         self.initialised(&name).await;
-        if healthy != "Unknown" {
-            let health =
-                json!({ "healthy": healthy, "reason": "AnalysisSucceeded", "message": "set by a test" });
-            self.annotate(&name, annotations::HEALTH, Some(&health.to_string())).await;
-        }
         name
+    }
+
+    /// Records a release, makes it the active one and gives its health: `True` or `False`.
+    pub async fn deploy(&self, target: &str, id: &str, healthy: &str) -> String {
+        let name = self.release(target, id).await;
+        self.activate(&name).await;
+        self.judge(&name, healthy).await;
+        name
+    }
+
+    /// Gives a verdict on the health of the active release, as a health source does.
+    pub async fn judge(&self, name: &str, healthy: &str) {
+        let reason = if healthy == "True" { "AnalysisSucceeded" } else { "AnalysisFailed" };
+        // A verdict counts from the deployment on; whole seconds may lie before it.
+        let time = k8s_openapi::jiff::Timestamp::now() + k8s_openapi::jiff::SignedDuration::from_secs(1);
+        let report = json!({ "status": healthy, "reason": reason, "message": "set by a test", "time": time.to_string() });
+        self.annotate(name, annotations::HEALTH, Some(&report.to_string())).await;
+        self.condition(name, "Healthy", healthy).await;
     }
 
     async fn initialised(&self, name: &str) {

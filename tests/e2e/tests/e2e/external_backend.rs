@@ -28,10 +28,8 @@ async fn scene() -> Scene {
     let (cp, _) = with_system().await;
     let ns = namespace(cp).await.unwrap();
     let world = World::new(cp.client().unwrap(), ns.name());
-    let good = world.release("payments", "good", "True").await;
-    world.activate(&good).await;
-    let bad = world.release("payments", "bad", "False").await;
-    world.activate(&bad).await;
+    let good = world.deploy("payments", "good", "True").await;
+    world.deploy("payments", "bad", "False").await;
     Scene { ns: ns.name().to_owned(), _ns: ns, world, backend: ScriptedBackend::shared(), good }
 }
 

@@ -22,9 +22,7 @@ async fn world() -> (TestNamespace, World) {
 async fn three(world: &World, target: &str) -> [String; 3] {
     let mut names = Vec::new();
     for (id, healthy) in [("a", "True"), ("b", "True"), ("c", "False")] {
-        let name = world.release(target, id, healthy).await;
-        world.activate(&name).await;
-        names.push(name);
+        names.push(world.deploy(target, id, healthy).await);
     }
     names.try_into().unwrap()
 }
@@ -173,8 +171,7 @@ async fn a_pinned_manifest_does_not_run_later() {
     let dry = kube::api::PostParams { dry_run: true, ..Default::default() };
     let answer = world.rollbacks.create(&dry, &rollback("payments", Backend::Noop)).await.unwrap();
     let exported = rollback_core::admission::export(&answer);
-    let newer = world.release("payments", "d", "True").await;
-    world.activate(&newer).await;
+    let newer = world.deploy("payments", "d", "True").await;
     let name = world.roll_back(&exported).await.unwrap();
     let (outcome, ended) = world.ended(&name).await;
     assert_eq!(outcome, Err(SucceededReason::NotNeeded));
