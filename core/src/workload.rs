@@ -9,5 +9,7 @@ pub mod plan;
 pub mod progress;
 pub mod references;
 pub mod restore;
+pub mod rollout;
+pub mod snapshot;
 pub mod stuck;
 pub mod trackers;

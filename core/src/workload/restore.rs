@@ -43,6 +43,27 @@ pub fn same_content(kind: WorkloadKind, a: &Value, b: &Value) -> bool {
     content::id(kind, a) == content::id(kind, b)
 }
 
+/// Where the content of two objects of a kind first differs, as a JSONPath below the object; `None`: nowhere.
+pub fn first_difference(kind: WorkloadKind, a: &Value, b: &Value) -> Option<String> {
+    let at = match kind {
+        WorkloadKind::Deployment | WorkloadKind::StatefulSet | WorkloadKind::DaemonSet => ".spec.template",
+        WorkloadKind::ConfigMap => "",
+    };
+    difference(at, Some(&content::content(kind, a)), Some(&content::content(kind, b)))
+}
+
+fn difference(at: &str, a: Option<&Value>, b: Option<&Value>) -> Option<String> {
+    match (a, b) {
+        (Some(Value::Object(a)), Some(Value::Object(b))) => {
+            let keys: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+            keys.into_iter().find_map(|key| difference(&format!("{at}.{key}"), a.get(key), b.get(key)))
+        }
+        (Some(Value::Array(a)), Some(Value::Array(b))) => (0..a.len().max(b.len()))
+            .find_map(|index| difference(&format!("{at}[{index}]"), a.get(index), b.get(index))),
+        (a, b) => (a != b).then(|| at.to_owned()),
+    }
+}
+
 /// Whether the object was last written by that attempt.
 pub fn carries(object: &Value, attempt: &str) -> bool {
     object["metadata"]["annotations"][annotations::ATTEMPT_KEY] == attempt
@@ -205,6 +226,22 @@ mod tests {
             object,
             json!({"metadata": {"name": "c", "resourceVersion": "9", "annotations": {annotations::ATTEMPT_KEY: "u-1"}}, "data": {"a": "1"}})
         );
+    }
+
+    #[test]
+    fn says_where_content_differs() {
+        let a = deployment("web:a", 1, "kubectl", fields());
+        let mut b = deployment("web:a", 2, "helm", json!({}));
+        assert_eq!(first_difference(WorkloadKind::Deployment, &a, &b), None);
+        b["spec"]["template"]["spec"]["containers"][0]["env"] = json!([{"name": "X"}]);
+        let at = first_difference(WorkloadKind::Deployment, &a, &b);
+        assert_eq!(at.as_deref(), Some(".spec.template.spec.containers[0].env"));
+        let at = first_difference(
+            WorkloadKind::ConfigMap,
+            &json!({"data": {"a": "1"}}),
+            &json!({"data": {"a": "2"}}),
+        );
+        assert_eq!(at.as_deref(), Some(".data.a"));
     }
 
     /// Only the content of what client-side apply keeps comes back, whole as one write with the content.
