@@ -132,7 +132,8 @@ impl ControlPlane {
         Ok((process, admin, format!("https://127.0.0.1:{port}"), bundle.ca_pem))
     }
 
-    async fn controller(&self, install: &Install, admin: u16) -> Result<ProcessBuilder> {
+    /// How to start a controller of that installation with another admin port: a second one stands by.
+    pub async fn controller(&self, install: &Install, admin: u16) -> Result<ProcessBuilder> {
         let builder = self
             .process("controller", workspace_binary("rollback-controller")?)
             .args([

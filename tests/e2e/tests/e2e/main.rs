@@ -5,6 +5,7 @@
 mod crash_sweep;
 mod crd;
 mod external_backend;
+mod leadership;
 mod readme;
 mod rollbacks;
 mod workload;
