@@ -5,6 +5,7 @@
 mod noop;
 #[cfg(debug_assertions)]
 pub mod scripted;
+mod workload;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -131,7 +132,7 @@ impl Deployers {
         for &backend in backends {
             let deployer: Arc<dyn Deployer> = match backend {
                 Backend::Noop => Arc::new(noop::Noop),
-                Backend::Workload => return Err(NotAvailable(backend)),
+                Backend::Workload => Arc::new(workload::Workload::new(client, fence)),
                 #[cfg(debug_assertions)]
                 Backend::Github => match scripted::Scripted::from_environment() {
                     Some(scripted) => Arc::new(scripted),
@@ -143,7 +144,6 @@ impl Deployers {
             };
             enabled.enabled.insert(backend, deployer);
         }
-        let _ = (client, fence);
         Ok(enabled)
     }
 
