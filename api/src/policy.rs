@@ -17,7 +17,7 @@ use crate::rollback::DeploymentOptions;
     kind = "AutomatedRollbackPolicy",
     plural = "automatedrollbackpolicies",
     shortname = "arbp",
-    category = "rollback",
+    category = "theatre",
     namespaced,
     status = "AutomatedRollbackPolicyStatus",
     derive = "PartialEq",

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
     kind = "Release",
     plural = "releases",
     shortname = "rel",
-    category = "rollback",
+    category = "theatre",
     namespaced,
     no_spec,
     status = "ReleaseStatus",

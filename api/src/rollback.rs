@@ -22,7 +22,7 @@ pub const MAX_ATTEMPTS: i32 = 10;
     kind = "Rollback",
     plural = "rollbacks",
     shortname = "rb",
-    category = "rollback",
+    category = "theatre",
     namespaced,
     status = "RollbackStatus",
     derive = "PartialEq",

@@ -368,4 +368,9 @@ async fn kubectl_get_shows_the_columns() {
         let header: Vec<&str> = text.lines().next().unwrap_or_default().split_whitespace().collect();
         assert_eq!(header.join(" "), columns, "{text}");
     }
+    // The singular name works too: no category may shadow it.
+    let output = cp.kubectl().args(["get", "rollback", "r", "-n", ns.name(), "-o", "name"]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "rollback.deploy.crd.gocardless.com/r\n");
+    let all = cp.kubectl().args(["get", "theatre", "-n", ns.name(), "-o", "name"]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&all.stdout).lines().count(), 3);
 }
