@@ -2,6 +2,7 @@
 //!
 //! A new one is a folder here and a line in [`Deployers::enable`].
 
+mod missing;
 mod noop;
 #[cfg(debug_assertions)]
 pub mod scripted;
@@ -152,9 +153,9 @@ impl Deployers {
         Self { enabled: BTreeMap::from([(backend, deployer)]) }
     }
 
-    /// The backend, if it is enabled.
-    pub fn get(&self, backend: Backend) -> Option<&Arc<dyn Deployer>> {
-        self.enabled.get(&backend)
+    /// The backend. If it is not enabled, one whose every call fails like in an outage.
+    pub fn get(&self, backend: Backend) -> Arc<dyn Deployer> {
+        self.enabled.get(&backend).cloned().unwrap_or_else(|| Arc::new(missing::Missing(backend)))
     }
 }
 

@@ -52,6 +52,20 @@ impl<K: Resource> Objects<K> {
         Some(key)
     }
 
+    fn find(&self, object: &K) -> Option<&K> {
+        let place = place(object);
+        let found = self.by_target.get(self.targets.get(&place)?)?.get(&place.1)?;
+        (found.meta().uid == object.meta().uid).then_some(&**found)
+    }
+
+    fn has_newer(&self, object: &K) -> bool {
+        self.find(object).is_some_and(|found| version(found) > version(object) && version(object).is_some())
+    }
+
+    fn has_older(&self, object: &K) -> bool {
+        self.find(object).is_some_and(|found| version(found) < version(object) && version(found).is_some())
+    }
+
     fn insert(&mut self, key: TargetKey, object: K) {
         let (namespace, name) = place(&object);
         self.by_target.entry(key.clone()).or_default().insert(name.clone(), Arc::new(object));
@@ -62,6 +76,11 @@ impl<K: Resource> Objects<K> {
 fn place<K: Resource>(object: &K) -> (String, String) {
     let metadata = object.meta();
     (metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default())
+}
+
+/// Versions of one object are numbers that grow (so says the API since Kubernetes 1.35).
+fn version<K: Resource>(object: &K) -> Option<u64> {
+    object.meta().resource_version.as_deref()?.parse().ok()
 }
 
 impl<K: Resource> Index<K> {
@@ -96,6 +115,9 @@ impl<K: Resource> Index<K> {
         let mut held = self.write();
         match event {
             Event::Apply(object) => {
+                if held.known.has_newer(&object) {
+                    return BTreeSet::new();
+                }
                 let mut about: BTreeSet<TargetKey> = held.known.remove(&place(&object)).into_iter().collect();
                 if let Some(key) = (self.target)(&object) {
                     about.insert(key.clone());
@@ -120,6 +142,21 @@ impl<K: Resource> Index<K> {
                 before.by_target.into_keys().chain(held.known.by_target.keys().cloned()).collect()
             }
         }
+    }
+
+    /// Takes in what a write was answered with, ahead of the watch, so that the next pass does not begin with what was
+    /// before. Only in place of an older version of the same object: one that is gone stays gone. For kinds that are
+    /// kept without `managedFields`.
+    pub fn note(&self, written: &K)
+    where
+        K: Clone,
+    {
+        let mut held = self.write();
+        let Some(key) = (self.target)(written).filter(|_| held.known.has_older(written)) else { return };
+        let mut object = written.clone();
+        object.meta_mut().managed_fields = None;
+        held.known.remove(&place(&object));
+        held.known.insert(key, object);
     }
 
     /// Takes an object out that cannot be read any more; returns the target that it belonged to.
@@ -204,6 +241,29 @@ mod tests {
         let kept = index.get(&key("b"), "kept").unwrap();
         assert_eq!(kept.metadata.resource_version.as_deref(), Some("2"));
         assert!(index.get(&key("a"), "kept").is_none());
+    }
+
+    #[test]
+    fn a_written_object_is_known_at_once_and_its_echo_changes_nothing() {
+        let index = Index::new(by_label::<ConfigMap>);
+        let version =
+            || index.get(&key("a"), "x").and_then(|object| object.metadata.resource_version.clone());
+        index.note(&labelled("x", Some("a"), "5"));
+        assert_eq!(version(), None, "what the watch has not shown is not added");
+        index.apply(Event::Apply(labelled("x", Some("a"), "9")));
+        index.note(&labelled("x", Some("a"), "10"));
+        assert_eq!(version().as_deref(), Some("10"));
+        index.note(&labelled("x", Some("a"), "7"));
+        assert!(index.apply(Event::Apply(labelled("x", Some("a"), "8"))).is_empty());
+        assert_eq!(version().as_deref(), Some("10"), "an older version comes late");
+        assert_eq!(index.apply(Event::Apply(labelled("x", Some("a"), "10"))), BTreeSet::from([key("a")]));
+        let mut another = labelled("x", Some("a"), "3");
+        another.metadata.uid = Some("another".into());
+        index.apply(Event::Apply(another));
+        assert_eq!(version().as_deref(), Some("3"), "another object of the same name");
+        index.apply(Event::Delete(labelled("x", Some("a"), "11")));
+        index.note(&labelled("x", Some("a"), "12"));
+        assert_eq!(version(), None, "what is gone stays gone");
     }
 
     #[test]

@@ -62,7 +62,10 @@ pub async fn write(
     };
     failpoint::written("pointer");
     match answer {
-        Ok(object) => Ok(Written::Stored(Box::new(parsed(key, Some(object))?))),
+        Ok(object) => {
+            ctx.stores.pointers.note(&object);
+            Ok(Written::Stored(Box::new(parsed(key, Some(object))?)))
+        }
         // Not found: it was deleted since. In a namespace that is gone the next read finds nothing to do.
         Err(error) if is_conflict(&error) || is_not_found(&error) => Ok(Written::Conflict),
         Err(error) => Err(PassError::api(|| format!("write the pointer of target {key}"))(error)),

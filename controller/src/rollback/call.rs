@@ -27,11 +27,7 @@ pub(super) async fn call(
     call: Call,
 ) -> Result<Evidence, PassError> {
     let ctx = follow.target.ctx;
-    let deployer = ctx.deployers.get(backend).cloned();
-    let Some(deployer) = deployer else {
-        let message = format!("backend {backend} is not enabled in the controller; add it to --cicd-backend");
-        return Ok(failed(&call, BackendError::new(ErrorClass::Unavailable(None), message)));
-    };
+    let deployer = ctx.deployers.get(backend);
     let caller = Caller { backend, deployer: &*deployer, timeout: ctx.settings.backend_timeout };
     let target = DeployTarget::of(&follow.target.key.namespace, &RollbackView::of(&follow.rollback));
     ctx.fence.check()?;
@@ -72,18 +68,6 @@ pub(super) async fn call(
             Evidence::AbandonedCancelled(answer)
         }
     })
-}
-
-fn failed(call: &Call, error: BackendError) -> Evidence {
-    match call {
-        Call::Plan => Evidence::Planned(Err(error)),
-        Call::Find { .. } => Evidence::Found(Err(error)),
-        Call::Trigger { .. } => Evidence::Triggered(Err(error)),
-        Call::Poll { .. } => Evidence::Polled(Err(error)),
-        Call::Cancel { .. } => Evidence::Cancelled(Err(error)),
-        Call::PollAbandoned(_) => Evidence::AbandonedPolled(Err(error)),
-        Call::CancelAbandoned(_) => Evidence::AbandonedCancelled(Err(error)),
-    }
 }
 
 fn not_found(key: &str) -> BackendError {

@@ -201,6 +201,7 @@ impl Follow<'_, '_> {
                 if released {
                     return Ok(self.gone());
                 }
+                self.target.ctx.stores.rollbacks.note(&stored);
                 self.rollback = *stored;
                 self.target.saw(&self.rollback);
                 self.live = true;

@@ -67,8 +67,12 @@ async fn a_stale_watch_is_caught_before_the_backend_is_called() {
     let world = World::new();
     world.create("rb", "c", "b", |_| {});
     world.show();
-    // The watch goes on showing the Rollback as it was created.
+    let created = world.rollback("rb");
+    // The watch goes on showing the Rollback as it was created, and what we wrote is not remembered.
     for _ in 0..4 {
+        let rollbacks = &world.ctx.stores.rollbacks;
+        rollbacks.apply(kube::runtime::watcher::Event::Delete(created.clone()));
+        rollbacks.apply(kube::runtime::watcher::Event::Apply(created.clone()));
         world.pass().await.unwrap();
     }
     let triggers = world.backend.take_log().iter().filter(|call| call.starts_with("trigger")).count();
@@ -159,6 +163,23 @@ async fn an_unreadable_pointer_stops_the_target_with_a_sentence() {
     let error = world.pass().await.unwrap_err().to_string();
     assert!(error.contains("is not a readable target pointer: data.lock"), "{error}");
     assert_eq!(world.backend.take_log(), Vec::<String>::new());
+}
+
+/// A Rollback goes on waiting, with the reason in its status, when its backend was switched off under it.
+#[tokio::test]
+async fn a_backend_that_is_not_enabled_any_more_is_an_outage() {
+    let mut world = World::new();
+    world.create("rb", "c", "b", |_| {});
+    world.settle().await;
+    world.without_backend();
+    let crate::queue::Next::After(wait) = world.settle().await else { panic!("nothing is due") };
+    assert!(wait > std::time::Duration::from_secs(1), "asked again at once: {wait:?}");
+    let message = world.rollback("rb").status.unwrap().message.unwrap();
+    assert!(message.contains("backend github is not enabled in the controller; add it to"), "{message}");
+    world.restart();
+    world.backend.all_become(&DeploymentState::Succeeded(None));
+    world.settle().await;
+    assert_eq!(world.condition("rb", "Succeeded").0, "True");
 }
 
 /// The holder of the lock is asked for live when the watch does not show it.

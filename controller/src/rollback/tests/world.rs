@@ -82,6 +82,15 @@ impl World {
         self.show();
     }
 
+    /// The same cluster, a process without the backend.
+    pub(super) fn without_backend(&mut self) {
+        let metrics = self.ctx.metrics.clone();
+        let mut ctx = context(&self.api, &self.backend, metrics, Fence::open());
+        ctx.deployers = Deployers::default();
+        self.ctx = Arc::new(ctx);
+        self.show();
+    }
+
     /// A process that must not act.
     pub(super) fn fenced_off(&mut self) {
         let fence = Fence::open();
