@@ -4,6 +4,7 @@
 #![expect(clippy::missing_panics_doc, reason = "a test helper that cannot go on fails the test")]
 #![expect(clippy::expect_used, clippy::panic, reason = "a test helper that cannot go on fails the test")]
 
+pub mod bench;
 pub mod json_api;
 pub mod objects;
 pub mod scripted;

@@ -110,6 +110,14 @@ impl ScriptedBackend {
         let mut state = self.state();
         let tenant = state.tenants.entry(namespace.into()).or_default();
         tenant.outcome = Some(outcome);
+        drop(state);
+        self.finish(namespace, outcome);
+    }
+
+    /// What becomes of the deployments of a namespace that are under way.
+    pub fn finish(&self, namespace: &str, outcome: &'static str) {
+        let mut state = self.state();
+        let tenant = state.tenants.entry(namespace.into()).or_default();
         for deployment in &mut tenant.deployments {
             if matches!(deployment.state, "pending" | "inProgress") {
                 deployment.state = outcome;

@@ -61,7 +61,7 @@ fn attempts(rollback: &Rollback) -> Vec<AttemptState> {
 }
 
 fn message(rollback: &Rollback) -> String {
-    rollback.status.as_ref().unwrap().message.clone().unwrap_or_default()
+    rollback.status.as_ref().and_then(|status| status.message.clone()).unwrap_or_default()
 }
 
 /// H-1, H-3: the answer to the trigger is lost; the deployment is found by its key, not made again.
@@ -107,7 +107,7 @@ async fn each_attempt_has_its_own_record() {
     let s = scene().await;
     let name = s.roll_back().await;
     s.phase(&name, Phase::Running).await;
-    s.backend.outcome(&s.ns, "failed");
+    s.backend.finish(&s.ns, "failed");
     let waiting = s.phase(&name, Phase::Waiting).await;
     assert!(waiting.status.as_ref().unwrap().next_attempt_time.is_some(), "{:?}", waiting.status);
     s.backend.outcome(&s.ns, "succeeded");

@@ -22,7 +22,7 @@ async fn one_leads_the_other_takes_over() {
     let second = cp.controller(&quick(), admin).await.unwrap();
     let standby = second.start().unwrap();
 
-    world.deploy("payments", "a", "True").await;
+    let a = world.deploy("payments", "a", "True").await;
     world.deploy("payments", "b", "True").await;
     world.deploy("payments", "c", "True").await;
     let first = world.roll_back(&named("first", rollback("payments", Backend::Noop))).await.unwrap();
@@ -43,6 +43,8 @@ async fn one_leads_the_other_takes_over() {
     standby.kill().unwrap();
     let third = second.start().unwrap();
     ready(&third, admin).await.unwrap();
+    // Deployed again, it has to be judged again before it may be chosen again.
+    world.judge(&a, "True").await;
     world.deploy("payments", "d", "True").await;
     let last = world.roll_back(&named("last", rollback("payments", Backend::Noop))).await.unwrap();
     assert_eq!(world.ended(&last).await.0, Ok(()), "{}", third.log());

@@ -9,4 +9,5 @@ mod leadership;
 mod readme;
 mod rollbacks;
 mod workload;
+mod workload_apply;
 mod workload_owners;
