@@ -56,9 +56,9 @@ impl Bench {
         let account = cp.kubeconfig_for_service_account("rollback-system", "rollback-controller").await;
         let client = cp.client_for(&account.expect("a kubeconfig")).await.expect("a client");
         let deployers = Deployers::enable(&[Backend::Workload], &client, &Fence::open());
-        let deployer = deployers.expect("the backend is there").get(Backend::Workload).cloned();
+        let deployer = deployers.expect("the backend is there").get(Backend::Workload);
         let admin = cp.client().expect("a client");
-        Self { cp, namespace, deployer: deployer.expect("it is enabled"), admin }
+        Self { cp, namespace, deployer, admin }
     }
 
     /// The namespace's name.
