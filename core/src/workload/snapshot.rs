@@ -1,5 +1,7 @@
 //! What a release keeps of its objects: a ControllerRevision for each of its revisions (rule 17).
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use k8s_openapi::api::apps::v1::ControllerRevision;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use k8s_openapi::apimachinery::pkg::runtime::RawExtension;
@@ -11,15 +13,9 @@ use serde_json::Value;
 
 use super::content;
 use super::object::{ObjectKey, WorkloadKind};
-use super::plan::REVISION_TYPE;
+use super::set::{self, Set};
 use crate::signature::sha256_hex;
 
-/// Most revisions that a release names one by one; above, they are aggregated into [`WORKLOADS`] and [`CONFIG`].
-pub const MAX_OBJECTS: usize = 10;
-/// Revision that stands for all workloads of a big target.
-pub const WORKLOADS: &str = "workloads";
-/// Revision that stands for all ConfigMaps of a big target.
-pub const CONFIG: &str = "config";
 /// Most bytes of one snapshot; etcd takes about 1.5 MB an object.
 pub const MAX_BYTES: usize = 1_200_000;
 
@@ -79,47 +75,26 @@ pub struct Recorded {
     pub snapshot: Snapshot,
 }
 
-/// The revisions of a set of objects, in the order of their names: one an object, or two for all of them when there
-/// are more than [`MAX_OBJECTS`]. `references` says which ConfigMaps are kept beside an object.
+/// The revisions of some objects and what is kept of each, in the order of their names. `references` says which
+/// ConfigMaps are kept beside an object.
 pub fn record(
     objects: &[(ObjectKey, Value)],
     references: impl Fn(&ObjectKey) -> Vec<Value>,
 ) -> Vec<Recorded> {
-    let mut sorted: Vec<&(ObjectKey, Value)> = objects.iter().collect();
-    sorted.sort_by(|a, b| a.0.cmp(&b.0));
-    let groups: Vec<(String, Vec<&(ObjectKey, Value)>)> = if sorted.len() <= MAX_OBJECTS {
-        sorted.into_iter().map(|object| (object.0.to_string(), vec![object])).collect()
-    } else {
-        let (config, workloads): (Vec<_>, Vec<_>) =
-            sorted.into_iter().partition(|(key, _)| key.kind == WorkloadKind::ConfigMap);
-        let groups = [(CONFIG.to_owned(), config), (WORKLOADS.to_owned(), workloads)];
-        groups.into_iter().filter(|(_, objects)| !objects.is_empty()).collect()
-    };
-    let recorded = groups.into_iter().map(|(name, group)| {
+    let by_key: BTreeMap<&ObjectKey, &Value> = objects.iter().map(|(key, object)| (key, object)).collect();
+    let ids: Set =
+        by_key.iter().map(|(key, object)| ((*key).clone(), content::id(key.kind, object))).collect();
+    let recorded = set::revisions(&ids).into_iter().map(|(revision, keys)| {
         let mut kept: Vec<Value> = Vec::new();
-        for (key, _) in &group {
-            for configmap in references(key) {
-                let configmap = whole(WorkloadKind::ConfigMap, &configmap);
-                if !kept.iter().any(|other| other["metadata"]["name"] == configmap["metadata"]["name"]) {
-                    kept.push(configmap);
-                }
+        for configmap in keys.iter().flat_map(&references) {
+            let configmap = whole(WorkloadKind::ConfigMap, &configmap);
+            if !kept.iter().any(|other| other["metadata"]["name"] == configmap["metadata"]["name"]) {
+                kept.push(configmap);
             }
         }
-        let snapshot = Snapshot {
-            objects: group.iter().map(|(key, object)| whole(key.kind, object)).collect(),
-            references: kept,
-        };
-        let id = snapshot.id(&name);
-        Recorded {
-            revision: Revision {
-                name,
-                id,
-                source: Some(String::new()),
-                type_: Some(REVISION_TYPE.to_owned()),
-                metadata: None,
-            },
-            snapshot,
-        }
+        let objects =
+            keys.iter().filter_map(|key| Some(whole(key.kind, by_key.get(key).copied()?))).collect();
+        Recorded { revision, snapshot: Snapshot { objects, references: kept } }
     });
     recorded.collect()
 }
@@ -150,13 +125,9 @@ impl Snapshot {
         let keyed = self.keyed();
         match keyed.as_slice() {
             [(key, object)] if key.to_string() == revision => content::id(key.kind, object),
-            all => {
-                let lines: Vec<String> = all
-                    .iter()
-                    .map(|(key, object)| format!("{key} {}\n", content::id(key.kind, object)))
-                    .collect();
-                sha256_hex(lines.concat().as_bytes())
-            }
+            all => set::aggregate(
+                &all.iter().map(|(key, object)| (key.clone(), content::id(key.kind, object))).collect(),
+            ),
         }
     }
 
@@ -199,8 +170,9 @@ impl Snapshot {
         let name = object.metadata.name.clone().unwrap_or_default();
         let snapshot: Self = serde_json::from_value(object.data.0.clone())
             .map_err(|error| SnapshotError::Unreadable { name: name.clone(), why: error.to_string() })?;
-        if snapshot.keyed().len() != snapshot.objects.len() {
-            let why = "it holds an object without a name or of an unknown kind".to_owned();
+        let keys: BTreeSet<ObjectKey> = snapshot.keyed().into_iter().map(|(key, _)| key).collect();
+        if keys.len() != snapshot.objects.len() {
+            let why = "it holds an object twice, without a name or of an unknown kind".to_owned();
             return Err(SnapshotError::Unreadable { name, why });
         }
         let found = snapshot.id(&revision.name);
@@ -222,6 +194,7 @@ mod tests {
     use rollback_api::{ReleaseConfig, ReleaseFields};
     use serde_json::json;
 
+    use super::super::set::{CONFIG, WORKLOADS};
     use super::*;
 
     fn object(text: &str, content: &str) -> (ObjectKey, Value) {
@@ -284,7 +257,12 @@ mod tests {
     #[test]
     fn what_is_no_snapshot_is_refused() {
         let revision = Revision { name: "deployment/web".into(), id: "x".into(), ..Revision::default() };
-        for data in [json!(null), json!({"objects": 1}), json!({"objects": [{"kind": "Secret"}]})] {
+        for data in [
+            json!(null),
+            json!({"objects": 1}),
+            json!({"objects": [{"kind": "Secret"}]}),
+            json!({"objects": [{"kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a": "1"}}, {"kind": "ConfigMap", "metadata": {"name": "a"}}]}),
+        ] {
             let stored = ControllerRevision { data: RawExtension(data), ..ControllerRevision::default() };
             assert!(matches!(Snapshot::parse(&revision, &stored), Err(SnapshotError::Unreadable { .. })));
         }
