@@ -2,11 +2,12 @@
 //! implies for the release that was left is known only as long as the pointer tells of that move.
 
 use k8s_openapi::jiff::Timestamp;
-use rollback_api::conditions::Status;
+use rollback_api::conditions::{ActiveReason, ReleaseCondition, Status};
 
 use super::annotations::Moment;
 use super::facts::Facts;
 use super::times::seconds;
+use crate::conditions;
 use crate::pointer::{ActiveRelease, Pointer};
 
 /// Whether everything that the latest move implies is in the releases' statuses.
@@ -17,23 +18,27 @@ pub(super) fn is_settled(facts: &[Facts<'_>], pointer: &Pointer) -> bool {
             return fact.active == Status::True
                 && fact.status.activation.as_ref() == Some(&active.activation);
         }
-        match left_by(fact, active) {
-            Some(rollback) => {
-                fact.active == Status::False && fact.status.left_by_rollback.as_deref() == Some(rollback)
-            }
-            None => fact.active != Status::True,
-        }
+        fact.active != Status::True && left_by(fact, active).is_none()
     })
 }
 
-/// The Rollback that left this release when it made `active` active, unless the release was deployed again since.
+/// The Rollback that left this release when it made `active` active, if that is not in the release's status yet.
 pub(super) fn left_by<'a>(fact: &Facts<'_>, active: &'a ActiveRelease) -> Option<&'a str> {
     let rollback = active.activation.rollback_ref.as_deref()?;
     let left = active.left.as_deref()? == fact.name && !fact.is(Some(active));
     let since = seconds(active.activation.time.0);
-    // An object that was made later only has the same name.
-    let again = started(fact).max(fact.created()).is_some_and(|time| seconds(time) > since);
-    (left && !again).then_some(rollback)
+    let condition = conditions::find(&fact.status.conditions, ReleaseCondition::Active.as_str());
+    let known = condition.is_some_and(|condition| condition.reason == ActiveReason::Rollback.as_str())
+        && fact.left() == Some(since);
+    (left && !known).then_some(rollback)
+}
+
+/// Whether a deployment of it started after that time, and this is news. A start that the status knows already is that
+/// of the deployment which was left, whatever the clocks of the two say.
+pub(super) fn started_again(fact: &Facts<'_>, since: Timestamp) -> bool {
+    let known = fact.status.deployment_start_time.as_ref().map(|time| time.0);
+    let start = started(fact).map(seconds);
+    start != known && start > Some(seconds(since))
 }
 
 /// When its latest deployment started.

@@ -9,7 +9,7 @@ use super::activation::Lost;
 use super::annotations::Moment;
 use super::facts::Facts;
 use super::health::{self, HealthReport};
-use super::settle::{left_by, started};
+use super::settle::{left_by, started, started_again};
 use super::times::{seconds, time};
 use crate::conditions::{self, Wanted};
 use crate::pointer::Pointer;
@@ -145,9 +145,6 @@ fn deactivate(
 
 /// A Rollback left it.
 fn leave(status: &mut ReleaseStatus, fact: &Facts<'_>, rollback: &str, until: Timestamp, now: Timestamp) {
-    if fact.active == Status::False && fact.status.left_by_rollback.as_deref() == Some(rollback) {
-        return;
-    }
     status.left_by_rollback = Some(rollback.to_owned());
     status.deactivation_time = Some(time(until));
     let message = format!("Release was left by rollback {rollback}");
@@ -157,8 +154,7 @@ fn leave(status: &mut ReleaseStatus, fact: &Facts<'_>, rollback: &str, until: Ti
 /// Deployed again: that a Rollback left it once no longer counts.
 fn forget_rollback(status: &mut ReleaseStatus, fact: &Facts<'_>) {
     let left = status.deactivation_time.as_ref().map(|time| time.0);
-    let again = started(fact).is_some_and(|start| left.is_some_and(|left| seconds(start) > left));
-    if again {
+    if left.is_some_and(|left| started_again(fact, left)) {
         status.left_by_rollback = None;
     }
 }

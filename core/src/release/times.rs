@@ -65,7 +65,7 @@ mod tests {
             ("1970-01-01T01:00:01.000001+01:00", 1_000_001),
             ("1969-12-31T23:59:59-00:00", -1_000_000),
         ] {
-            assert_eq!(parse_rfc3339(good).map(|time| time.as_microsecond()), Some(microsecond), "{good}");
+            assert_eq!(parse_rfc3339(good).map(Timestamp::as_microsecond), Some(microsecond), "{good}");
         }
         for bad in [
             "",

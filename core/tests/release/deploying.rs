@@ -95,6 +95,19 @@ fn a_rollback_leaves_it() {
 }
 
 #[test]
+fn a_rollback_leaves_it_also_when_the_clocks_disagree() {
+    let mut world = world();
+    start(&mut world, "b", 20);
+    world.lock("rb", "b", "a");
+    // By the clock of the backend it finished before the deployment that it left began.
+    world.ask("a", &event_of("k", 15, "rb"));
+    world.settle();
+    world.check_settled();
+    assert_eq!(world.status("b").left_by_rollback.as_deref(), Some("rb"));
+    assert_eq!((world.active().as_deref(), deploying(&world)), (Some("a"), None));
+}
+
+#[test]
 fn in_the_same_second_as_the_activation() {
     let mut world = world();
     // Whole seconds say no more than that.

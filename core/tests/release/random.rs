@@ -79,7 +79,7 @@ impl Run {
         let second = world.now.as_second() - START;
         match op {
             Op::Create(number) if !world.releases.contains_key(&name(*number)) => {
-                world.create(&name(*number))
+                world.create(&name(*number));
             }
             Op::Create(_) => {}
             Op::SetActive(number) => world.set_active(&name(*number)),

@@ -82,9 +82,9 @@ impl World {
         }
     }
 
-    fn version(&mut self) -> Option<String> {
+    fn version(&mut self) -> String {
         self.versions += 1;
-        Some(self.versions.to_string())
+        self.versions.to_string()
     }
 
     pub fn create(&mut self, name: &str) {
@@ -95,7 +95,7 @@ impl World {
         let mut release = Release::new(name, ReleaseFields { config });
         release.metadata.creation_timestamp = Some(Time(stored(&Time(self.now)).0));
         release.metadata.generation = Some(1);
-        release.metadata.resource_version = self.version();
+        release.metadata.resource_version = Some(self.version());
         release.metadata.uid = Some(format!("uid-{name}-{}", self.versions));
         self.releases.insert(name.into(), release);
     }
@@ -108,7 +108,7 @@ impl World {
             Some(value) => drop(all.insert(key.into(), value.into())),
             None => drop(all.remove(key)),
         }
-        release.metadata.resource_version = version;
+        release.metadata.resource_version = Some(version);
     }
 
     /// What theatre's CI does.
@@ -137,7 +137,7 @@ impl World {
 
     pub fn write_pointer(&mut self, pointer: &Pointer) {
         let mut object = pointer.to_object("shop", TARGET, self.pointer.as_ref());
-        object.metadata.resource_version = self.version();
+        object.metadata.resource_version = Some(self.version());
         self.pointer = Some(object);
     }
 
@@ -267,7 +267,7 @@ impl World {
                 return false;
             }
             self.writes += 1;
-            let version = self.version();
+            let version = Some(self.version());
             let release = self.releases.get_mut(name).unwrap();
             release.status = Some(stored(status));
             release.metadata.resource_version.clone_from(&version);
