@@ -156,10 +156,7 @@ impl ScriptedBackend {
         }
         let mut body = vec![0; length];
         reader.read_exact(&mut body)?;
-        let (status, answer) = match self.answer(&body) {
-            Some(answer) => answer,
-            None => return Ok(()),
-        };
+        let Some((status, answer)) = self.answer(&body) else { return Ok(()) };
         let head = format!(
             "HTTP/1.1 {status} x\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
             answer.len()

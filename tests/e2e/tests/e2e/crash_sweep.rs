@@ -47,8 +47,8 @@ async fn every_write_may_be_the_last_one() {
         let name = format!("at-write-{write}");
         let wanted = named(&name, to(&good, rollback(TARGET, Backend::Workload)));
         world.roll_back(&wanted).await.unwrap();
-        let crashed = died_or_ended(&controller, &world, &name).await;
-        if crashed {
+        let died = died_or_ended(&controller, &world, &name).await;
+        if died {
             crashes += 1;
             controller = again.start().unwrap();
             ready(&controller, admin).await.unwrap();
@@ -57,7 +57,7 @@ async fn every_write_may_be_the_last_one() {
         let (outcome, ended) = world.ended(&name).await;
         assert_eq!(outcome, Ok(()), "write {write}: {:?}", ended.status);
         soon("the good version to run", || async { runs(&cp, NAMESPACE, TARGET, GOOD) }).await;
-        assert_eq!(world.active(TARGET).await, [good.clone()], "write {write}");
+        assert_eq!(world.active(TARGET).await, std::slice::from_ref(&good), "write {write}");
         let after = (revision(&cp, "web"), revision(&cp, "worker"));
         assert_eq!(
             after,
@@ -65,7 +65,7 @@ async fn every_write_may_be_the_last_one() {
             "write {write}: each Deployment was rolled exactly once"
         );
         attempts_of_one_key(&ended);
-        if !crashed {
+        if !died {
             println!("{crashes} crashes, one at each write of a rollback");
             assert!(crashes >= 10, "only {crashes} writes were met");
             return;

@@ -1,6 +1,6 @@
 //! End-to-end tests on a real Kubernetes control plane. One test binary, so that one control plane serves them all.
 
-#![expect(clippy::panic, reason = "a test fails by panicking, in its helpers too")]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
 mod crash_sweep;
 mod crd;
@@ -11,3 +11,4 @@ mod rollbacks;
 mod workload;
 mod workload_apply;
 mod workload_owners;
+mod workload_refusals;

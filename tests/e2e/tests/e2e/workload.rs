@@ -41,7 +41,7 @@ async fn a_bad_version_is_taken_back() {
     let bad = recorded(cp, ns.name(), BAD, "RollbackRequired", "True").await;
     assert_ne!(bad, good);
     // It never finished its rollout, so what is active is still the good one (rule 11).
-    assert_eq!(world.active(TARGET).await, [good.clone()]);
+    assert_eq!(world.active(TARGET).await, std::slice::from_ref(&good));
     let status = world.releases.get(&bad).await.unwrap().status.unwrap();
     let health = conditions::find(&status.conditions, "Healthy").unwrap();
     assert_eq!(health.status, "False");
