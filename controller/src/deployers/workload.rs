@@ -11,6 +11,7 @@ mod follow;
 mod item;
 mod objects;
 mod owner;
+mod rolling;
 mod snapshots;
 
 use std::fmt;

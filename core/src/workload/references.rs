@@ -107,13 +107,13 @@ mod tests {
 
     use super::*;
 
-    fn names(spec: Value) -> Vec<String> {
+    fn names(spec: &Value) -> Vec<String> {
         of_template(&json!({ "spec": spec })).iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn finds_every_way_to_refer() {
-        let found = names(json!({
+        let found = names(&json!({
             "serviceAccountName": "robot",
             "imagePullSecrets": [{"name": "pull"}],
             "volumes": [
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn optional_ones_are_not_needed() {
-        let found = names(json!({
+        let found = names(&json!({
             "volumes": [{"configMap": {"name": "a", "optional": true}}, {"secret": {"secretName": "b", "optional": true}}],
             "containers": [{
                 "envFrom": [{"configMapRef": {"name": "c", "optional": true}}],
@@ -173,7 +173,7 @@ mod tests {
             json!({"volumes": {}, "containers": 3}),
             json!({"serviceAccountName": ""}),
         ] {
-            assert!(names(spec).is_empty());
+            assert!(names(&spec).is_empty());
         }
     }
 }

@@ -144,7 +144,7 @@ mod tests {
     use super::super::ownership::FIELD_MANAGER;
     use super::*;
 
-    fn deployment(image: &str, replicas: u32, manager: &str, fields: Value) -> Value {
+    fn deployment(image: &str, replicas: u32, manager: &str, fields: &Value) -> Value {
         json!({
             "apiVersion": "apps/v1", "kind": "Deployment",
             "metadata": {
@@ -170,8 +170,8 @@ mod tests {
     /// The whole way: content and key, then ownership, then nothing.
     #[test]
     fn restores_in_two_writes_and_rests() {
-        let snapshot = deployment("web:a", 1, "kubectl", fields());
-        let live = deployment("web:b", 4, "kubectl", json!({}));
+        let snapshot = deployment("web:a", 1, "kubectl", &fields());
+        let live = deployment("web:b", 4, "kubectl", &json!({}));
         let Need::Restore(mut first) = need(&web(), Some(&live), &snapshot, "u-1") else { panic!() };
         let mut expected = live.clone();
         expected["spec"]["template"] = snapshot["spec"]["template"].clone();
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_restart_by_hand_is_no_other_content() {
-        let snapshot = deployment("web:a", 1, "kubectl", fields());
+        let snapshot = deployment("web:a", 1, "kubectl", &fields());
         let mut live = snapshot.clone();
         live["spec"]["template"]["metadata"]["annotations"] =
             json!({"kubectl.kubernetes.io/restartedAt": "now"});
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn what_is_gone_is_created_as_a_client_would() {
-        let mut snapshot = deployment("web:a", 3, "kubectl", fields());
+        let mut snapshot = deployment("web:a", 3, "kubectl", &fields());
         snapshot["metadata"]["ownerReferences"] = json!([{"kind": "Shop", "name": "shop", "uid": "x"}]);
         snapshot["metadata"]["finalizers"] = json!(["example.com/x"]);
         let Need::Create(object) = need(&web(), None, &snapshot, "u-1") else { panic!() };
@@ -230,8 +230,8 @@ mod tests {
 
     #[test]
     fn says_where_content_differs() {
-        let a = deployment("web:a", 1, "kubectl", fields());
-        let mut b = deployment("web:a", 2, "helm", json!({}));
+        let a = deployment("web:a", 1, "kubectl", &fields());
+        let mut b = deployment("web:a", 2, "helm", &json!({}));
         assert_eq!(first_difference(WorkloadKind::Deployment, &a, &b), None);
         b["spec"]["template"]["spec"]["containers"][0]["env"] = json!([{"name": "X"}]);
         let at = first_difference(WorkloadKind::Deployment, &a, &b);
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn the_last_applied_content_comes_back() {
         let with = |image: &str, replicas: u32| {
-            let mut object = deployment(image, replicas, "kubectl-client-side-apply", fields());
+            let mut object = deployment(image, replicas, "kubectl-client-side-apply", &fields());
             object["metadata"]["annotations"][LAST_APPLIED] =
                 json!({"spec": {"replicas": replicas, "template": image}}).to_string().into();
             object

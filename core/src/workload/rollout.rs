@@ -1,9 +1,10 @@
 //! How far a workload's rollout is, by what its own controller says.
 
-use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, StatefulSet};
+use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, DeploymentCondition, StatefulSet};
 use serde_json::Value;
 
 use super::object::WorkloadKind;
+use super::ownership;
 
 /// Where a rollout stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,14 +51,11 @@ fn of_deployment(deployment: &Deployment) -> RolloutState {
     if updated >= wanted && all == updated && available >= wanted {
         return RolloutState::Finished;
     }
-    let progressing = status
-        .conditions
-        .iter()
-        .flatten()
-        .find(|condition| condition.type_.as_deref() == Some("Progressing"));
-    if let Some(condition) =
-        progressing.filter(|condition| condition.reason.as_deref() == Some("ProgressDeadlineExceeded"))
-    {
+    let exceeded = status.conditions.iter().flatten().find(|condition| {
+        condition.type_.as_deref() == Some("Progressing")
+            && condition.reason.as_deref() == Some("ProgressDeadlineExceeded")
+    });
+    if let Some(condition) = exceeded.filter(|condition| !is_stale(deployment, condition)) {
         let why = condition.message.as_deref().unwrap_or("its progress deadline has passed");
         return RolloutState::Failed(format!("{} of {wanted} pods ready: {why}", available.min(updated)));
     }
@@ -65,6 +63,16 @@ fn of_deployment(deployment: &Deployment) -> RolloutState {
         old_pods(all - updated)
     } else {
         pods(available.min(updated), wanted)
+    }
+}
+
+/// Whether the condition is about an earlier template: it stays in the status until a pod of the new one makes progress.
+fn is_stale(deployment: &Deployment, condition: &DeploymentCondition) -> bool {
+    let fields = deployment.metadata.managed_fields.as_deref().unwrap_or_default();
+    let written = ownership::last_write(WorkloadKind::Deployment, fields);
+    match (written, &condition.last_update_time) {
+        (Some(written), Some(updated)) => updated.0 <= written,
+        (_, _) => false,
     }
 }
 
@@ -166,6 +174,30 @@ mod tests {
             state(WorkloadKind::Deployment, &json!({"replicas": 0}), &json!({"observedGeneration": 2})),
             RolloutState::Finished
         );
+    }
+
+    /// The bad version was too slow; the good one has only just been written.
+    #[test]
+    fn the_deadline_of_an_earlier_template_is_none() {
+        let fields = json!({"f:spec": {"f:template": {"f:spec": {"f:containers": {}}}}});
+        let object = |exceeded: &str| {
+            json!({
+                "metadata": {"generation": 2, "managedFields": [
+                    {"manager": "kubectl", "operation": "Apply", "time": "2026-11-01T10:00:00Z", "fieldsV1": fields},
+                    {"manager": "rollback-controller", "operation": "Update", "time": "2026-11-01T10:20:00Z",
+                     "fieldsV1": {"f:metadata": {"f:annotations": {"f:theatre.gocardless.com/attempt-key": {}}}}},
+                    {"manager": "kube-controller-manager", "operation": "Update", "subresource": "status",
+                     "time": "2026-11-01T10:40:00Z", "fieldsV1": {"f:status": {"f:replicas": {}}}},
+                ]},
+                "spec": {"replicas": 1, "selector": {}, "template": {}},
+                "status": {"observedGeneration": 2, "replicas": 2, "updatedReplicas": 1, "availableReplicas": 0, "conditions": [
+                    {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": "slow", "lastUpdateTime": exceeded},
+                ]},
+            })
+        };
+        let state = |exceeded| rollout(WorkloadKind::Deployment, &object(exceeded)).unwrap();
+        assert_eq!(state("2026-11-01T10:10:00Z"), in_progress("0 of 1 pods ready"));
+        assert_eq!(state("2026-11-01T10:30:00Z"), RolloutState::Failed("0 of 1 pods ready: slow".to_owned()));
     }
 
     #[test]

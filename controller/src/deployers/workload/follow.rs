@@ -1,15 +1,15 @@
 //! How the rollout of restored objects stands.
 
 use rollback_core::backend::{BackendError, Deployment, DeploymentState, ErrorClass};
-use rollback_core::workload::object::{ObjectKey, WorkloadKind};
+use rollback_core::workload::object::ObjectKey;
 use rollback_core::workload::ownership;
 use rollback_core::workload::restore;
-use rollback_core::workload::rollout::{RolloutState, rollout};
-use rollback_core::workload::stuck::stuck;
+use rollback_core::workload::rollout::RolloutState;
 use serde_json::Value;
 
 use super::item::{Item, called};
 use super::objects::Objects;
+use super::rolling::rolling;
 
 /// How one object stands.
 enum Seen {
@@ -33,7 +33,7 @@ pub(super) async fn follow(
             Some(live) if !restore::same_content(item.object.kind, &live, &item.snapshot) => {
                 Seen::Changed(changed(&item.object, &live))
             }
-            Some(live) => Seen::Ours(roll(objects, &item.object, &live).await?),
+            Some(live) => Seen::Ours(rolling(objects, &item.object, &live).await?),
         };
         seen.push((item.object.clone(), state));
     }
@@ -51,7 +51,7 @@ pub(super) async fn follow_carrying(
     }
     let mut seen = Vec::new();
     for (object, live) in carrying {
-        let state = Seen::Ours(roll(objects, &object, &live).await?);
+        let state = Seen::Ours(rolling(objects, &object, &live).await?);
         seen.push((object, state));
     }
     Ok(deployment(id, seen, ""))
@@ -63,31 +63,6 @@ fn changed(object: &ObjectKey, live: &Value) -> String {
         Some(manager) => format!("{} was changed by {manager} after it was restored", called(object)),
         None => format!("{} was changed after it was restored", called(object)),
     }
-}
-
-/// The state of one object's rollout; takes broken pods of an ordered StatefulSet out of its way.
-async fn roll(objects: &Objects<'_>, object: &ObjectKey, live: &Value) -> Result<RolloutState, BackendError> {
-    if object.kind == WorkloadKind::ConfigMap {
-        return Ok(RolloutState::Finished);
-    }
-    let doing = || format!("read {}", called(object));
-    let unreadable = |error: serde_json::Error| {
-        BackendError::new(ErrorClass::Invalid, format!("cannot {}: {error}", doing()))
-    };
-    let state = rollout(object.kind, live).map_err(unreadable)?;
-    if object.kind == WorkloadKind::StatefulSet && state != RolloutState::Finished {
-        let set = serde_json::from_value(live.clone()).map_err(unreadable)?;
-        for pod in stuck(&set, &objects.pods(live).await?) {
-            tracing::info!(
-                namespace = objects.namespace(),
-                pod = pod.name,
-                "deleting a broken pod that {} waits for",
-                called(object)
-            );
-            objects.delete_pod(&pod.name, &pod.uid).await?;
-        }
-    }
-    Ok(state)
 }
 
 /// One answer for all objects: what somebody else changed comes first, then what failed.

@@ -1,18 +1,23 @@
 //! Reads and writes of the objects that make up a target, in one namespace. Every write asks the fence first and passes
 //! the fail points.
 
+use std::fmt::Debug;
+
 use k8s_openapi::api::apps::v1::ControllerRevision;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Secret, ServiceAccount};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::api::{
     ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, Preconditions,
 };
-use kube::{Api, Client};
+use kube::core::{NamespaceResourceScope, Selector};
+use kube::{Api, Client, Resource};
 use rollback_api::labels;
 use rollback_core::backend::{BackendError, ErrorClass};
 use rollback_core::workload::object::{ObjectKey, WorkloadKind};
 use rollback_core::workload::ownership::FIELD_MANAGER;
 use rollback_core::workload::references::{Reference, ReferenceKind};
 use rollback_core::workload::restore;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::errors::{cannot, class};
@@ -189,41 +194,29 @@ impl<'a> Objects<'a> {
         }
     }
 
-    /// Pods that a workload's selector matches.
-    pub(super) async fn pods(&self, workload: &Value) -> Result<Vec<Pod>, BackendError> {
-        let doing = "list the pods of a workload";
-        let selector = serde_json::from_value(workload["spec"]["selector"].clone());
-        let selector: k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector =
-            selector.map_err(|error| unreadable(doing, &error))?;
-        let selector: kube::core::Selector = selector
-            .try_into()
-            .map_err(|error| BackendError::new(ErrorClass::Invalid, format!("cannot {doing}: {error}")))?;
-        let api: Api<Pod> = Api::namespaced(self.client.clone(), self.namespace);
+    /// Objects of a kind that a workload's selector matches: its pods, or what stands between it and them.
+    pub(super) async fn selected<K>(&self, workload: &Value) -> Result<Vec<K>, BackendError>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + DeserializeOwned + Debug,
+    {
+        let doing = || format!("list the {} of a workload", K::plural(&()));
+        let selector: LabelSelector = serde_json::from_value(workload["spec"]["selector"].clone())
+            .map_err(|error| unreadable(&doing(), &error))?;
+        let selector: Selector = selector.try_into().map_err(|error| {
+            BackendError::new(ErrorClass::Invalid, format!("cannot {}: {error}", doing()))
+        })?;
+        let api: Api<K> = Api::namespaced(self.client.clone(), self.namespace);
         let params = ListParams::default().labels_from(&selector);
-        Ok(api.list(&params).await.map_err(|error| cannot(doing, &error))?.items)
+        Ok(api.list(&params).await.map_err(|error| cannot(&doing(), &error))?.items)
     }
 
     /// Whether something that a pod template refers to exists.
     pub(super) async fn exists(&self, reference: &Reference) -> Result<Existence, BackendError> {
-        let (client, namespace, name) = (self.client.clone(), self.namespace, reference.name.as_str());
         let found = match reference.kind {
-            ReferenceKind::ConfigMap => Api::<ConfigMap>::namespaced(client, namespace)
-                .get_metadata_opt(name)
-                .await
-                .map(|o| o.is_some()),
-            ReferenceKind::Secret => {
-                Api::<Secret>::namespaced(client, namespace).get_metadata_opt(name).await.map(|o| o.is_some())
-            }
-            ReferenceKind::ServiceAccount => Api::<ServiceAccount>::namespaced(client, namespace)
-                .get_metadata_opt(name)
-                .await
-                .map(|o| o.is_some()),
-            ReferenceKind::PersistentVolumeClaim => {
-                Api::<PersistentVolumeClaim>::namespaced(client, namespace)
-                    .get_metadata_opt(name)
-                    .await
-                    .map(|o| o.is_some())
-            }
+            ReferenceKind::ConfigMap => self.has::<ConfigMap>(&reference.name).await,
+            ReferenceKind::Secret => self.has::<Secret>(&reference.name).await,
+            ReferenceKind::ServiceAccount => self.has::<ServiceAccount>(&reference.name).await,
+            ReferenceKind::PersistentVolumeClaim => self.has::<PersistentVolumeClaim>(&reference.name).await,
         };
         match found {
             Ok(true) => Ok(Existence::Present),
@@ -232,6 +225,15 @@ impl<'a> Objects<'a> {
             Err(error) if class(&error) == ErrorClass::NotPermitted => Ok(Existence::Unknown),
             Err(error) => Err(cannot(&format!("look for {reference}"), &error)),
         }
+    }
+
+    /// Whether there is an object of that kind and name; its content is not read.
+    async fn has<K>(&self, name: &str) -> kube::Result<bool>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + DeserializeOwned + Debug,
+    {
+        let api: Api<K> = Api::namespaced(self.client.clone(), self.namespace);
+        Ok(api.get_metadata_opt(name).await?.is_some())
     }
 
     /// A snapshot by name.
