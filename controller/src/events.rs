@@ -42,22 +42,20 @@ impl Events {
 
     /// Something went as it should. `action` is what we did, in `PascalCase`.
     pub fn normal<K: Resource<DynamicType = ()>>(&self, object: &K, reason: &str, action: &str, note: &str) {
-        self.send(EventType::Normal, object, reason, action, note);
+        self.send(EventType::Normal, object.object_ref(&()), reason, action, note);
     }
 
     /// Somebody may want to look at something.
     pub fn warning<K: Resource<DynamicType = ()>>(&self, object: &K, reason: &str, action: &str, note: &str) {
+        self.send(EventType::Warning, object.object_ref(&()), reason, action, note);
+    }
+
+    /// The same about an object of which only the reference is known.
+    pub fn warning_about(&self, object: ObjectReference, reason: &str, action: &str, note: &str) {
         self.send(EventType::Warning, object, reason, action, note);
     }
 
-    fn send<K: Resource<DynamicType = ()>>(
-        &self,
-        type_: EventType,
-        object: &K,
-        reason: &str,
-        action: &str,
-        note: &str,
-    ) {
+    fn send(&self, type_: EventType, object: ObjectReference, reason: &str, action: &str, note: &str) {
         let event = Event {
             type_,
             reason: reason.to_owned(),
@@ -65,7 +63,7 @@ impl Events {
             action: action.to_owned(),
             secondary: None,
         };
-        if self.sender.try_send((event, object.object_ref(&()))).is_err() {
+        if self.sender.try_send((event, object)).is_err() {
             self.metrics.event_dropped();
         }
     }

@@ -96,16 +96,16 @@ impl<'a> Observed<'a> {
 /// What the objects are. `to` and `from` are the objects of the releases that [`Observed::compared`] names; `None` when
 /// they cannot be known any more.
 pub fn standing(observed: &Observed<'_>, to: Option<&Set>, from: Option<&Set>) -> Standing {
-    if observed.lock().is_some() {
-        return match (to, from) {
-            (Some(to), Some(from)) if !is_between(observed.set, to, from) => Standing::Changed,
-            // What cannot be compared is the Rollback's until it has ended.
-            (Some(_) | None, Some(_) | None) => Standing::Ours,
-        };
+    let both = to.zip(from);
+    let locked = observed.lock().is_some();
+    // What cannot be compared is the Rollback's until it has ended.
+    if locked && both.is_none_or(|(to, from)| is_between(observed.set, to, from)) {
+        return Standing::Ours;
     }
     let Some(release) = current(observed) else { return Standing::Changed };
-    let left_over = observed.compared().is_some()
-        && to.zip(from).is_some_and(|(to, from)| is_left_over(observed.set, to, from));
+    let left_over = !locked
+        && observed.compared().is_some()
+        && both.is_some_and(|(to, from)| is_left_over(observed.set, to, from));
     if left_over || !observed.differs_from(release) {
         Standing::Current(release.metadata.name.clone().unwrap_or_default())
     } else {

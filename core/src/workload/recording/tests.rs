@@ -130,6 +130,10 @@ fn a_rollbacks_own_writes_are_no_change(#[case] objects: &str, #[case] ours: boo
     for mixture in ["web=1 new=1", "web=2 db=1 new=1", "web=2", "web=1 db=1"] {
         assert_eq!(world.standing(mixture), Standing::Ours, "{mixture}");
     }
+    // Somebody else's change is recorded like any other.
+    world.releases.push(release("c", "web=3 db=1", 40));
+    assert_eq!(world.standing("web=3 db=1"), is_current("c"));
+    world.releases.pop();
     // What the releases held cannot be known: wait for the Rollback's end.
     world.releases.remove(1);
     assert_eq!(world.standing("web=9"), Standing::Ours);
