@@ -111,7 +111,7 @@ impl Follow<'_, '_> {
                 match pointer::write(ctx, key, &self.target.pointer, &wanted).await? {
                     pointer::Written::Stored(stored) => self.target.pointer = *stored,
                     pointer::Written::Conflict => {
-                        self.conflict("write the pointer")?;
+                        self.conflict(|| format!("write the pointer of target {key}"))?;
                         self.target.pointer = pointer::live(ctx, key).await?;
                     }
                 }
@@ -209,7 +209,8 @@ impl Follow<'_, '_> {
             }
             Written::Gone => Ok(self.gone()),
             Written::Conflict => {
-                self.conflict("write")?;
+                let (namespace, name) = (&self.target.key.namespace, self.name().to_owned());
+                self.conflict(|| format!("write Rollback {namespace}/{name}"))?;
                 // An answer of the backend that could not be stored is asked for again.
                 let (pacing, key) = (&self.target.ctx.pacing, self.target.key);
                 pacing.again(key, self.uid());
@@ -219,13 +220,9 @@ impl Follow<'_, '_> {
         }
     }
 
-    fn conflict(&mut self, doing: &str) -> Result<(), PassError> {
+    fn conflict(&mut self, doing: impl FnOnce() -> String) -> Result<(), PassError> {
         self.conflicts += 1;
-        if self.conflicts < CONFLICTS {
-            return Ok(());
-        }
-        let doing = format!("{doing} for Rollback {}/{}", self.target.key.namespace, self.name());
-        Err(PassError::Contended { doing })
+        if self.conflicts < CONFLICTS { Ok(()) } else { Err(PassError::Contended { doing: doing() }) }
     }
 
     fn rest(&self, until: Until) -> Next {

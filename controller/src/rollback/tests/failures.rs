@@ -117,7 +117,7 @@ async fn endless_conflicts_end_the_pass_with_a_sentence() {
     let error = world.pass().await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "cannot write for Rollback shop/rb: somebody else changed it each time; trying again later"
+        "cannot write Rollback shop/rb: somebody else changed it each time; trying again later"
     );
 }
 
