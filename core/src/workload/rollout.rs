@@ -19,8 +19,18 @@ pub enum RolloutState {
 
 /// The state of a workload's rollout. Fails on an object that is none of its kind.
 pub fn rollout(kind: WorkloadKind, object: &Value) -> serde_json::Result<RolloutState> {
+    rollout_counted(kind, object, None)
+}
+
+/// The same with the number of ready pods of the current template, for whoever has counted them: a Deployment's status
+/// counts pods of all templates together.
+pub fn rollout_counted(
+    kind: WorkloadKind,
+    object: &Value,
+    ready: Option<i32>,
+) -> serde_json::Result<RolloutState> {
     Ok(match kind {
-        WorkloadKind::Deployment => of_deployment(&serde_json::from_value(object.clone())?),
+        WorkloadKind::Deployment => of_deployment(&serde_json::from_value(object.clone())?, ready),
         WorkloadKind::StatefulSet => of_stateful_set(&serde_json::from_value(object.clone())?),
         WorkloadKind::DaemonSet => of_daemon_set(&serde_json::from_value(object.clone())?),
         WorkloadKind::ConfigMap => RolloutState::Finished,
@@ -40,7 +50,7 @@ fn old_pods(count: i32) -> RolloutState {
     RolloutState::InProgress(format!("{count} old {pods} {are} still there"))
 }
 
-fn of_deployment(deployment: &Deployment) -> RolloutState {
+fn of_deployment(deployment: &Deployment, ready: Option<i32>) -> RolloutState {
     let status = deployment.status.clone().unwrap_or_default();
     if status.observed_generation < deployment.metadata.generation {
         return unseen();
@@ -51,18 +61,20 @@ fn of_deployment(deployment: &Deployment) -> RolloutState {
     if updated >= wanted && all == updated && available >= wanted {
         return RolloutState::Finished;
     }
+    // All other pods may be among the available ones.
+    let ready = ready.unwrap_or_else(|| (available - (all - updated)).max(0));
     let exceeded = status.conditions.iter().flatten().find(|condition| {
         condition.type_.as_deref() == Some("Progressing")
             && condition.reason.as_deref() == Some("ProgressDeadlineExceeded")
     });
     if let Some(condition) = exceeded.filter(|condition| !is_stale(deployment, condition)) {
         let why = condition.message.as_deref().unwrap_or("its progress deadline has passed");
-        return RolloutState::Failed(format!("{} of {wanted} pods ready: {why}", available.min(updated)));
+        return RolloutState::Failed(format!("{ready} of {wanted} pods ready: {why}"));
     }
     if updated >= wanted && all > updated && available >= wanted {
         old_pods(all - updated)
     } else {
-        pods(available.min(updated), wanted)
+        pods(ready, wanted)
     }
 }
 
@@ -144,7 +156,7 @@ mod tests {
             ),
             (
                 json!({"observedGeneration": 2, "replicas": 4, "updatedReplicas": 2, "availableReplicas": 3}),
-                in_progress("2 of 3 pods ready"),
+                in_progress("1 of 3 pods ready"),
             ),
             (
                 json!({"observedGeneration": 2, "replicas": 3, "updatedReplicas": 3, "availableReplicas": 1}),
@@ -170,6 +182,12 @@ mod tests {
         ] {
             assert_eq!(state(WorkloadKind::Deployment, &three, &status), expected, "{status}");
         }
+        let object = json!({
+            "metadata": {"generation": 2}, "spec": {"replicas": 3, "selector": {}, "template": {}},
+            "status": {"observedGeneration": 2, "replicas": 4, "updatedReplicas": 2, "availableReplicas": 3},
+        });
+        let counted = rollout_counted(WorkloadKind::Deployment, &object, Some(2)).unwrap();
+        assert_eq!(counted, in_progress("2 of 3 pods ready"));
         assert_eq!(
             state(WorkloadKind::Deployment, &json!({"replicas": 0}), &json!({"observedGeneration": 2})),
             RolloutState::Finished

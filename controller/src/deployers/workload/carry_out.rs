@@ -12,8 +12,8 @@ use super::item::{Item, called};
 use super::objects::{Mode, Objects, WriteError};
 use crate::deployers::DeployTarget;
 
-/// Writes to one object at most: content, ownership, and a few conflicts with others.
-const WRITES: u32 = 8;
+/// Writes to one object at most: content, ownership, and conflicts with its controller, which keeps writing its status.
+const WRITES: u32 = 20;
 
 /// Writes all items in their order, then deletes what is to be pruned. Stops at the first failure; the error says where
 /// each object stands.

@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::item::{Item, called};
 use super::objects::{Mode, Objects, WriteError};
 
-/// Tries for one object while somebody else changes it.
-const TRIES: u32 = 3;
+/// Tries for one object while somebody else changes it, its controller with its status above all.
+const TRIES: u32 = 10;
 
 /// Tries the next write of each item and the deletion of each object to prune. Any failure means that nothing was touched.
 pub(super) async fn dry_run(

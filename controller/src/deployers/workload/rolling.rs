@@ -6,7 +6,7 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use rollback_core::backend::{BackendError, ErrorClass};
 use rollback_core::workload::object::{ObjectKey, WorkloadKind};
 use rollback_core::workload::pods::{self, Template};
-use rollback_core::workload::rollout::{RolloutState, rollout};
+use rollback_core::workload::rollout::{RolloutState, rollout, rollout_counted};
 use rollback_core::workload::stuck::stuck;
 use serde_json::Value;
 
@@ -25,12 +25,9 @@ pub(super) async fn rolling(
     let unreadable = |error: serde_json::Error| {
         BackendError::new(ErrorClass::Invalid, format!("cannot read {}: {error}", called(object)))
     };
-    let state = rollout(object.kind, live).map_err(unreadable)?;
-    let (failed, text) = match state {
-        RolloutState::Finished => return Ok(RolloutState::Finished),
-        RolloutState::InProgress(text) => (false, text),
-        RolloutState::Failed(text) => (true, text),
-    };
+    if rollout(object.kind, live).map_err(unreadable)? == RolloutState::Finished {
+        return Ok(RolloutState::Finished);
+    }
     let pods: Vec<Pod> = objects.selected(live).await?;
     if object.kind == WorkloadKind::StatefulSet {
         let set = serde_json::from_value(live.clone()).map_err(unreadable)?;
@@ -44,11 +41,21 @@ pub(super) async fn rolling(
             objects.delete_pod(&pod.name, &pod.uid).await?;
         }
     }
-    let text = match template(objects, object.kind, live).await? {
-        Some(template) => with_trouble(text, &template, &pods, Timestamp::now()),
-        None => text,
-    };
-    Ok(if failed { RolloutState::Failed(text) } else { RolloutState::InProgress(text) })
+    let template = template(objects, object.kind, live).await?;
+    let own: Option<Vec<&Pod>> =
+        template.map(|template| pods.iter().filter(|pod| template.runs(pod)).collect());
+    let ready = own.as_ref().map(|own| own.iter().filter(|pod| pods::is_ready(pod)).count());
+    let ready = ready.and_then(|ready| i32::try_from(ready).ok());
+    let now = Timestamp::now();
+    let said = |text, now| with_trouble(text, own.as_deref().unwrap_or_default(), now);
+    Ok(match rollout_counted(object.kind, live, ready).map_err(unreadable)? {
+        RolloutState::Finished => RolloutState::Finished,
+        RolloutState::InProgress(text) => RolloutState::InProgress(said(text, now)),
+        // Its controller gave up: what may have been a beginning is the reason.
+        RolloutState::Failed(text) => {
+            RolloutState::Failed(said(text, now.checked_add(pods::GRACE).unwrap_or(now)))
+        }
+    })
 }
 
 /// Which pods run the template that rolls out.
@@ -70,9 +77,9 @@ async fn template(
 }
 
 /// The reason that a person needs: which pod, which container, what state.
-fn with_trouble(text: String, template: &Template, pods: &[Pod], now: Timestamp) -> String {
-    let own = pods.iter().filter(|pod| template.runs(pod));
-    let trouble = own.filter_map(|pod| pods::trouble(pod, SLOW)).find(|trouble| trouble.counts_from <= now);
+fn with_trouble(text: String, pods: &[&Pod], now: Timestamp) -> String {
+    let mut troubles = pods.iter().filter_map(|pod| pods::trouble(pod, SLOW));
+    let trouble = troubles.find(|trouble| trouble.counts_from <= now);
     match trouble {
         Some(trouble) => format!("{text}; {}", trouble.text),
         None => text,
@@ -87,12 +94,9 @@ mod tests {
 
     #[test]
     fn names_the_pod_that_cannot_start() {
-        let pod = |name: &str, owner: &str, reason: &str| -> Pod {
+        let pod = |name: &str, reason: &str| -> Pod {
             serde_json::from_value(json!({
-                "metadata": {
-                    "name": name, "uid": name, "creationTimestamp": "2026-11-01T10:00:00Z",
-                    "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": owner, "uid": owner, "controller": true}],
-                },
+                "metadata": {"name": name, "creationTimestamp": "2026-11-01T10:00:00Z"},
                 "status": {"phase": "Pending", "containerStatuses": [{
                     "name": "app", "image": "x", "imageID": "", "ready": false, "restartCount": 0,
                     "state": {"waiting": {"reason": reason}},
@@ -100,16 +104,15 @@ mod tests {
             }))
             .unwrap()
         };
-        let template = Template { owner: "new".into(), revision: None };
-        let text = |pods: &[Pod]| {
-            with_trouble("0 of 1 pods ready".into(), &template, pods, "2026-11-01T11:00:00Z".parse().unwrap())
-        };
-        let said = text(&[pod("web-1", "old", "CrashLoopBackOff"), pod("web-2", "new", "ImagePullBackOff")]);
+        let (slow, stuck) = (pod("web-1", "ContainerCreating"), pod("web-2", "ImagePullBackOff"));
+        let text =
+            |pods: &[&Pod], now: &str| with_trouble("0 of 2 pods ready".into(), pods, now.parse().unwrap());
+        let said = text(&[&slow, &stuck], "2026-11-01T11:00:00Z");
         assert!(
-            said.starts_with("0 of 1 pods ready; pod web-2 ") && said.contains("ImagePullBackOff"),
+            said.starts_with("0 of 2 pods ready; pod web-2 ") && said.contains("ImagePullBackOff"),
             "{said}"
         );
-        assert_eq!(text(&[pod("web-1", "old", "ImagePullBackOff")]), "0 of 1 pods ready");
-        assert_eq!(text(&[pod("web-2", "new", "ContainerCreating")]), "0 of 1 pods ready");
+        assert_eq!(text(&[&slow], "2026-11-01T11:00:00Z"), "0 of 2 pods ready");
+        assert_eq!(text(&[&stuck], "2026-11-01T10:00:01Z"), "0 of 2 pods ready", "it may yet come");
     }
 }
