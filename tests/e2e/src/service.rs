@@ -1,5 +1,7 @@
 //! A service of two Deployments and a ConfigMap for tests, as kubectl would apply it.
 
+use rollback_core::workload::content;
+use rollback_core::workload::object::WorkloadKind;
 use rollback_rig::ControlPlane;
 use serde_json::{Value, json};
 
@@ -66,7 +68,7 @@ pub fn kubectl(cp: &ControlPlane, arguments: &[&str]) -> String {
     text(&output.stdout)
 }
 
-/// Waits until the release that runs an image has a condition; its name.
+/// Waits until the release of what runs now has a condition; its name.
 pub async fn recorded(
     cp: &ControlPlane,
     namespace: &str,
@@ -74,35 +76,24 @@ pub async fn recorded(
     condition: &str,
     status: &str,
 ) -> String {
+    let json =
+        |arguments: &[&str]| -> Value { serde_json::from_str(&kubectl(cp, arguments)).unwrap_or_default() };
     soon(&format!("a release of {} with {condition}={status}", version.tag), || async {
-        let releases: Value =
-            serde_json::from_str(&kubectl(cp, &["get", "releases", "-n", namespace, "-o", "json"]))?;
-        let image = kubectl(
-            cp,
-            &[
-                "get",
-                "deployment/web",
-                "-n",
-                namespace,
-                "-o",
-                "jsonpath={.spec.template.spec.containers[0].image}",
-            ],
-        );
+        let web = json(&["get", "deployment/web", "-n", namespace, "-o", "json"]);
+        let image = web["spec"]["template"]["spec"]["containers"][0]["image"].as_str().unwrap_or_default();
         anyhow::ensure!(image.ends_with(&format!(":{}", version.tag)), "Deployment web runs {image}");
-        // The newest activation, or the newest release while nothing newer is active.
+        let id = content::id(WorkloadKind::Deployment, &web);
+        let releases = json(&["get", "releases", "-n", namespace, "-o", "json"]);
         let items = releases["items"].as_array().cloned().unwrap_or_default();
-        let live = items.iter().max_by_key(|item| {
-            let annotations = &item["metadata"]["annotations"];
-            annotations["theatre.gocardless.com/deployment-start-time"]
-                .as_str()
-                .unwrap_or_default()
-                .to_owned()
+        let its = items.iter().find(|item| {
+            let mut revisions = item["config"]["revisions"].as_array().into_iter().flatten();
+            revisions.any(|revision| revision["name"] == "deployment/web" && revision["id"] == id.as_str())
         });
-        let live = live.ok_or_else(|| anyhow::anyhow!("no release is recorded"))?;
-        let conditions = live["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        let its = its.ok_or_else(|| anyhow::anyhow!("no release of it is recorded"))?;
+        let conditions = its["status"]["conditions"].as_array().cloned().unwrap_or_default();
         let met = conditions.iter().any(|found| found["type"] == condition && found["status"] == status);
-        anyhow::ensure!(met, "{} has {conditions:?}", live["metadata"]["name"]);
-        Ok(live["metadata"]["name"].as_str().unwrap_or_default().to_owned())
+        anyhow::ensure!(met, "{} has {conditions:?}", its["metadata"]["name"]);
+        Ok(its["metadata"]["name"].as_str().unwrap_or_default().to_owned())
     })
     .await
 }

@@ -26,7 +26,10 @@ fn revision(cp: &ControlPlane, name: &str) -> u32 {
 #[tokio::test]
 async fn every_write_may_be_the_last_one() {
     let cp = ControlPlane::launch(Options::default()).await.unwrap();
-    let installed = cp.install(&quick()).await.unwrap();
+    // Without an election: the next process would have to wait out the lease of the one that was killed.
+    let mut install = quick();
+    install.controller.push("--leader-elect=false".to_owned());
+    let installed = cp.install(&install).await.unwrap();
     cp.apply(&format!("apiVersion: v1\nkind: Namespace\nmetadata: {{ name: {NAMESPACE} }}\n")).unwrap();
     let world = World::new(cp.client().unwrap(), NAMESPACE);
     deploy(&cp, NAMESPACE, TARGET, GOOD);
