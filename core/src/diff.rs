@@ -44,14 +44,16 @@ fn source(revision: &Revision) -> &str {
 
 /// All revisions of both sides: in the order of the release that is left, then those that only the other one has.
 pub fn revisions<'a>(from: &'a ReleaseConfig, to: &'a ReleaseConfig) -> Vec<RevisionChange<'a>> {
-    let find = |config: &'a ReleaseConfig, name: &str| config.revisions.iter().find(|other| other.name == name);
+    let find =
+        |config: &'a ReleaseConfig, name: &str| config.revisions.iter().find(|other| other.name == name);
     let left = from.revisions.iter().map(|revision| RevisionChange {
         name: &revision.name,
         from: Some(revision),
         to: find(to, &revision.name),
     });
     let added = to.revisions.iter().filter(|revision| find(from, &revision.name).is_none());
-    left.chain(added.map(|revision| RevisionChange { name: &revision.name, from: None, to: Some(revision) })).collect()
+    left.chain(added.map(|revision| RevisionChange { name: &revision.name, from: None, to: Some(revision) }))
+        .collect()
 }
 
 /// An id as people read it: seven digits of a hash, the beginning of anything else that is long.
@@ -90,7 +92,14 @@ mod tests {
         let changes = revisions(&from, &to);
         let seen: Vec<_> = changes
             .iter()
-            .map(|change| (change.name, change.from.map(|r| r.id.as_str()), change.to.map(|r| r.id.as_str()), change.is_change()))
+            .map(|change| {
+                (
+                    change.name,
+                    change.from.map(|r| r.id.as_str()),
+                    change.to.map(|r| r.id.as_str()),
+                    change.is_change(),
+                )
+            })
             .collect();
         assert_eq!(
             seen,

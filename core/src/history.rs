@@ -134,7 +134,9 @@ fn note(view: &ReleaseView, state: State, rollbacks: &[RollbackView]) -> String 
     let mut notes = Vec::new();
     if let Some(name) = view.activation.as_ref().and_then(|activation| activation.rollback_ref.as_ref()) {
         let uid = view.activation.as_ref().and_then(|activation| activation.rollback_uid.as_ref());
-        let made = rollbacks.iter().find(|rollback| rollback.name == *name && uid.is_none_or(|uid| *uid == rollback.uid));
+        let made = rollbacks
+            .iter()
+            .find(|rollback| rollback.name == *name && uid.is_none_or(|uid| *uid == rollback.uid));
         notes.push(match made {
             Some(made) => format!("back by rollback/{name} ({}): {}", by(made), made.reason),
             None => format!("back by rollback/{name}"),
@@ -148,9 +150,8 @@ fn note(view: &ReleaseView, state: State, rollbacks: &[RollbackView]) -> String 
             notes.push(format!("rollback/{} is leaving it", running.name));
         }
     }
-    match (&view.left_by_rollback, state) {
-        (Some(rollback), State::RolledBack) => notes.push(format!("left by rollback/{rollback}")),
-        (Some(_) | None, _) => {}
+    if let (Some(rollback), State::RolledBack) = (&view.left_by_rollback, state) {
+        notes.push(format!("left by rollback/{rollback}"));
     }
     if let Some(reason) = &view.blocked {
         notes.push(format!("blocked: {reason}"));

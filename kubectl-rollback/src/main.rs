@@ -1,3 +1,7 @@
-//! The webhook process.
+//! `kubectl rollback`: the kubectl plugin.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    kubectl_rollback::main(std::env::args_os())
+}

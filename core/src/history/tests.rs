@@ -40,22 +40,31 @@ fn rollback(name: &str, from: &str, to: &str, succeeded: &str) -> RollbackView {
     RollbackView::of(&rollback)
 }
 
-fn shown(releases: &[Release], rollbacks: &[RollbackView]) -> Vec<(String, &'static str, bool, bool, String)> {
+fn shown(
+    releases: &[Release],
+    rollbacks: &[RollbackView],
+) -> Vec<(String, &'static str, bool, bool, String)> {
     rows(releases, rollbacks)
         .into_iter()
-        .map(|row| {
-            (row.view.name, row.state.as_str(), row.deployed.is_some(), row.left.is_some(), row.note)
-        })
+        .map(|row| (row.view.name, row.state.as_str(), row.deployed.is_some(), row.left.is_some(), row.note))
         .collect()
 }
 
 #[test]
 fn tells_what_became_of_each_release() {
     let releases = [
-        release("old", &activated(false, "2026-03-01T11:00:00Z", &json!({"deactivationTime": "2026-03-01T12:00:00Z"})), &json!({})),
+        release(
+            "old",
+            &activated(false, "2026-03-01T11:00:00Z", &json!({"deactivationTime": "2026-03-01T12:00:00Z"})),
+            &json!({}),
+        ),
         release(
             "bad",
-            &activated(false, "2026-03-01T13:00:00Z", &json!({"deactivationTime": "2026-03-01T13:10:00Z", "leftByRollback": "x7k2p"})),
+            &activated(
+                false,
+                "2026-03-01T13:00:00Z",
+                &json!({"deactivationTime": "2026-03-01T13:10:00Z", "leftByRollback": "x7k2p"}),
+            ),
             &json!({}),
         ),
         release(
@@ -67,7 +76,11 @@ fn tells_what_became_of_each_release() {
             ),
             &json!({}),
         ),
-        release("new", &json!({"deploymentStartTime": "2026-03-01T14:00:00Z"}), &json!({"theatre.gocardless.com/rollback-blocked": "drops a column"})),
+        release(
+            "new",
+            &json!({"deploymentStartTime": "2026-03-01T14:00:00Z"}),
+            &json!({"theatre.gocardless.com/rollback-blocked": "drops a column"}),
+        ),
         release("stale", &json!({"deploymentStartTime": "2026-03-01T09:00:00Z"}), &json!({})),
     ];
     let rollbacks = [rollback("x7k2p", "bad", "good", "True")];
@@ -89,10 +102,14 @@ fn a_rollback_under_way_shows_on_both_ends() {
         release("a", &activated(false, "2026-03-01T11:00:00Z", &json!({})), &json!({})),
         release(
             "b",
-            &activated(true, "2026-03-01T12:00:00Z", &json!({"conditions": [
-                {"type": "Active", "status": "True", "reason": "x", "message": "", "lastTransitionTime": "2026-03-01T12:00:00Z"},
-                {"type": "RollbackRequired", "status": "True", "reason": "RolloutFailed", "message": "", "lastTransitionTime": "2026-03-01T12:00:00Z"},
-            ]})),
+            &activated(
+                true,
+                "2026-03-01T12:00:00Z",
+                &json!({"conditions": [
+                    {"type": "Active", "status": "True", "reason": "x", "message": "", "lastTransitionTime": "2026-03-01T12:00:00Z"},
+                    {"type": "RollbackRequired", "status": "True", "reason": "RolloutFailed", "message": "", "lastTransitionTime": "2026-03-01T12:00:00Z"},
+                ]}),
+            ),
             &json!({}),
         ),
     ];
@@ -107,7 +124,11 @@ fn a_rollback_under_way_shows_on_both_ends() {
 
 #[test]
 fn another_rollback_of_the_same_name_is_not_credited() {
-    let status = activated(true, "2026-03-01T11:00:00Z", &json!({"activation": {"rollbackRef": "r", "rollbackUid": "gone"}}));
+    let status = activated(
+        true,
+        "2026-03-01T11:00:00Z",
+        &json!({"activation": {"rollbackRef": "r", "rollbackUid": "gone"}}),
+    );
     let releases = [release("a", &status, &json!({}))];
     let shown = shown(&releases, &[rollback("r", "x", "y", "True")]);
     assert_eq!(shown[0].4, "back by rollback/r");
@@ -115,10 +136,10 @@ fn another_rollback_of_the_same_name_is_not_credited() {
 
 #[test]
 fn health_is_told_with_its_reason() {
-    let healthy = |message: &str| {
-        json!({"conditions": [{"type": "Healthy", "status": "False", "reason": "RolloutFailed", "message": message, "lastTransitionTime": "2026-03-01T11:00:00Z"}]})
-    };
-    for (message, expected) in [("pod web-1 crashes", "RolloutFailed: pod web-1 crashes"), ("", "RolloutFailed")] {
+    let healthy = |message: &str| json!({"conditions": [{"type": "Healthy", "status": "False", "reason": "RolloutFailed", "message": message, "lastTransitionTime": "2026-03-01T11:00:00Z"}]});
+    for (message, expected) in
+        [("pod web-1 crashes", "RolloutFailed: pod web-1 crashes"), ("", "RolloutFailed")]
+    {
         let releases = [release("a", &healthy(message), &json!({}))];
         assert_eq!(rows(&releases, &[])[0].health, expected);
     }
