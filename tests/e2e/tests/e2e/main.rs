@@ -7,6 +7,7 @@ mod crash_sweep;
 mod crd;
 mod external_backend;
 mod leadership;
+mod plugin;
 mod readme;
 mod rollbacks;
 mod workload;
