@@ -11,6 +11,8 @@ mod memory;
 mod record;
 mod running;
 mod sets;
+#[cfg(test)]
+mod tests;
 mod watched;
 
 use std::sync::Arc;
@@ -140,7 +142,7 @@ impl Recording {
                 memory.window = Some(window);
                 match decision {
                     Decision::WaitUntil(time) => Ok(Next::After(wait_until(time, now))),
-                    Decision::Record => record::record(self, target, memory, first_seen).await,
+                    Decision::Record => record::record(self, target, memory, first_seen, now).await,
                 }
             }
         }

@@ -30,6 +30,7 @@ pub(super) async fn record(
     target: &Target<'_>,
     memory: &mut Memory,
     first_seen: Timestamp,
+    now: Timestamp,
 ) -> Result<Next, PassError> {
     let Target { ctx, key, seen, set, .. } = target;
     let config = set::config(&key.target, set);
@@ -70,7 +71,7 @@ pub(super) async fn record(
     };
     usable(target, &release, &config)?;
     keep::store(ctx, key, &release, &recorded).await?;
-    begin(target, &release, start).await?;
+    begin(target, &release, start, now).await?;
     memory.window = None;
     memory.complaint = None;
     memory.kept.clone_from(&release.metadata.uid);
@@ -129,12 +130,17 @@ fn usable(target: &Target<'_>, release: &Release, config: &ReleaseConfig) -> Res
 }
 
 /// The deployment of the release begins: what an earlier one left on it goes.
-async fn begin(target: &Target<'_>, release: &Release, start: Timestamp) -> Result<(), PassError> {
+async fn begin(
+    target: &Target<'_>,
+    release: &Release,
+    start: Timestamp,
+    now: Timestamp,
+) -> Result<(), PassError> {
     let report = HealthReport {
         status: Status::Unknown,
         reason: HealthReason::RolloutInProgress,
         message: "the rollout has begun".to_owned(),
-        time: start.max(Timestamp::now()),
+        time: start.max(now),
     };
     let mut edits = Map::new();
     edits.insert(annotations::DEPLOYMENT_START_TIME.to_owned(), json!(rfc3339(start)));
