@@ -88,7 +88,7 @@ pub(super) fn find(
     (deletions, more)
 }
 
-/// What the pointer names, the newest healthy release, and the one that a rollback would choose (they differ
+/// What the pointer names, the newest object (recorded, and about to be deployed), the newest healthy release, and the one that a rollback would choose (they differ
 /// when the newest healthy one is blocked or was left).
 fn needed(here: &[(&Facts<'_>, &ReleaseStatus)], pointer: &Pointer) -> BTreeSet<String> {
     let mut needed = BTreeSet::new();
@@ -98,6 +98,11 @@ fn needed(here: &[(&Facts<'_>, &ReleaseStatus)], pointer: &Pointer) -> BTreeSet<
     if let Some(lock) = &pointer.lock {
         needed.extend([lock.from.clone(), lock.to.clone()]);
     }
+    let newest = here.iter().max_by_key(|(fact, status)| {
+        // Creation times are whole seconds.
+        (fact.created(), status.activation.is_none(), fact.name)
+    });
+    needed.extend(newest.map(|(fact, _)| fact.name.to_owned()));
     let views: Vec<ReleaseView> = here
         .iter()
         .map(|(fact, status)| {

@@ -2,6 +2,7 @@
 //! implies for the release that was left is known only as long as the pointer tells of that move.
 
 use k8s_openapi::jiff::Timestamp;
+use rollback_api::ReleaseStatus;
 use rollback_api::conditions::{ActiveReason, ReleaseCondition, Status};
 
 use super::annotations::Moment;
@@ -18,18 +19,22 @@ pub(super) fn is_settled(facts: &[Facts<'_>], pointer: &Pointer) -> bool {
             return fact.active == Status::True
                 && fact.status.activation.as_ref() == Some(&active.activation);
         }
-        fact.active != Status::True && left_by(fact, active).is_none()
+        fact.active != Status::True && left_by(fact, fact.status, active).is_none()
     })
 }
 
-/// The Rollback that left this release when it made `active` active, if that is not in the release's status yet.
-pub(super) fn left_by<'a>(fact: &Facts<'_>, active: &'a ActiveRelease) -> Option<&'a str> {
+/// The Rollback that left this release when it made `active` active, if `status` does not say so yet.
+pub(super) fn left_by<'a>(
+    fact: &Facts<'_>,
+    status: &ReleaseStatus,
+    active: &'a ActiveRelease,
+) -> Option<&'a str> {
     let rollback = active.activation.rollback_ref.as_deref()?;
     let left = active.left.as_deref()? == fact.name && !fact.is(Some(active));
     let since = seconds(active.activation.time.0);
-    let condition = conditions::find(&fact.status.conditions, ReleaseCondition::Active.as_str());
+    let condition = conditions::find(&status.conditions, ReleaseCondition::Active.as_str());
     let known = condition.is_some_and(|condition| condition.reason == ActiveReason::Rollback.as_str())
-        && fact.left() == Some(since);
+        && status.deactivation_time.as_ref().is_some_and(|left| left.0 == since);
     (left && !known).then_some(rollback)
 }
 

@@ -39,8 +39,9 @@ pub(super) fn of(fact: &Facts<'_>, pointer: &Pointer, lost: Option<&Lost>, now: 
         active => {
             let until = active.as_ref().map_or(now, |active| active.activation.time.0);
             deactivate(&mut status, fact, lost, until, now);
-            if let Some((rollback, until)) =
-                active.as_ref().and_then(|active| Some((left_by(fact, active)?, active.activation.time.0)))
+            if let Some((rollback, until)) = active
+                .as_ref()
+                .and_then(|active| Some((left_by(fact, &status, active)?, active.activation.time.0)))
             {
                 leave(&mut status, fact, rollback, until, now);
             }
