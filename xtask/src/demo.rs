@@ -5,6 +5,7 @@
 mod narrate;
 mod service;
 
+use std::path::Path;
 use std::process::Output;
 use std::time::Duration;
 
@@ -68,7 +69,7 @@ fn install() -> Install {
 }
 
 /// PATH with the plugin's folder first, so that kubectl finds it.
-fn path_with(plugin: &std::path::Path) -> Result<std::ffi::OsString> {
+fn path_with(plugin: &Path) -> Result<std::ffi::OsString> {
     let folder = plugin.parent().context("the plugin is in no folder")?.to_path_buf();
     let old = std::env::var_os("PATH").unwrap_or_default();
     std::env::join_paths(std::iter::once(folder).chain(std::env::split_paths(&old)))
@@ -169,7 +170,10 @@ impl Demo<'_> {
             )
             .collect();
         line(&format!("\n    $ kubectl {}", quoted.join(" ")));
-        let output = self.kubectl(arguments)?;
+        // Both streams into one, as on a terminal.
+        let mut shell = self.cp.command_as(Path::new("sh"), &self.cp.kubeconfig());
+        shell.args(["-c", "exec \"$0\" \"$@\" 2>&1"]).arg(&self.cp.binaries().kubectl).args(arguments);
+        let output = shell.env("PATH", &self.path).output().context("cannot run kubectl")?;
         for text in text(&output).lines() {
             line(&format!("    {text}"));
         }

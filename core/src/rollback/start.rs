@@ -306,9 +306,22 @@ pub(super) fn deadline(observed: &Observed<'_>) -> Timestamp {
     status.and_then(|status| status.deadline.as_ref()).map_or(Timestamp::MAX, |deadline| deadline.0)
 }
 
-/// What a reason to stop means before anything was deployed.
+/// What a reason to stop means when no deployment carries the attempt's key.
 pub(super) fn stopped_unstarted(observed: &Observed<'_>, stop: &Stop) -> Step {
-    Draft::of(observed)
-        .stopped(stop, AttemptState::Cancelled, "nothing was deployed by this attempt")
-        .persist()
+    let detail = match observed.evidence {
+        Some(Evidence::NewAttempt) => "nothing was deployed by this attempt",
+        // A backend that writes several objects may have been interrupted between two of them.
+        Some(
+            Evidence::Planned(_)
+            | Evidence::Found(_)
+            | Evidence::Triggered(_)
+            | Evidence::Polled(_)
+            | Evidence::Cancelled(_)
+            | Evidence::AbandonedPolled(_)
+            | Evidence::AbandonedCancelled(_)
+            | Evidence::ActivationRequested,
+        )
+        | None => "no complete deployment of this attempt was found; what it may have begun is left as it is",
+    };
+    Draft::of(observed).stopped(stop, AttemptState::Cancelled, detail).persist()
 }

@@ -4,7 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
-use rollback_e2e::service::{BAD, GOOD, deploy, recorded};
+use rollback_e2e::service::{BAD, GOOD, deploy, kubectl, recorded};
+use rollback_e2e::soon;
 use rollback_e2e::system::with_system;
 use rollback_rig::{ControlPlane, workspace_binary};
 
@@ -43,33 +44,55 @@ fn transcripts(text: &str) -> Vec<Shown> {
     shown
 }
 
-/// What may differ from run to run: ages, clock times, random suffixes, column widths.
+/// The text with other outputs, one for each command.
+fn refreshed(text: &str, outputs: &[String]) -> String {
+    let mut outputs = outputs.iter();
+    let (mut inside, mut lines) = (false, Vec::new());
+    for line in text.lines() {
+        let is_command = inside && line.starts_with("$ ");
+        inside = (inside || line == "```console") && line != "```";
+        if is_command || !inside || line == "```console" {
+            lines.push(line.to_owned());
+        }
+        if is_command {
+            let output = outputs.next().map(|output| output.trim_end().to_owned()).unwrap_or_default();
+            lines.extend(output.lines().map(str::to_owned));
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+/// What may differ from run to run: ages, clock times, the random ends of names, column widths, and how many lines
+/// of progress there were.
 fn normal(text: &str) -> String {
-    let word = |word: &str| -> String {
-        let core = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
-        let is_age = !core.is_empty()
-            && core.starts_with(|c: char| c.is_ascii_digit())
-            && core.chars().all(|c| c.is_ascii_digit() || matches!(c, 'd' | 'h' | 'm' | 's' | '.'));
-        let is_clock = core.len() == 8 && core.chars().filter(|c| *c == ':').count() == 2;
-        if is_age || is_clock {
-            return word.replace(core, "#");
-        }
-        match word.find("payments-") {
-            // Releases are named by their content, which does not change; a Rollback's suffix does.
-            Some(at)
-                if word.contains("rollback/")
-                    || word[at..].trim_end_matches(|c: char| !c.is_ascii_alphanumeric()).len() == 14 =>
-            {
-                let end = word[at..]
-                    .find(|c: char| !c.is_ascii_alphanumeric() && c != '-')
-                    .map_or(word.len(), |end| at + end);
-                format!("{}payments-#####{}", &word[..at], &word[end..])
-            }
-            Some(_) | None => word.to_owned(),
-        }
-    };
-    let line = |line: &str| line.split_whitespace().map(word).collect::<Vec<_>>().join(" ");
-    text.lines().map(line).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
+    let lines = text
+        .lines()
+        .filter(|line| !line.contains("in progress:") && !line.contains("waits for the controller"));
+    let lines = lines.map(|line| line.split_whitespace().map(word).collect::<Vec<_>>().join(" "));
+    lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+fn word(word: &str) -> String {
+    let core = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+    let is_age = core.starts_with(|c: char| c.is_ascii_digit())
+        && core.chars().all(|c| c.is_ascii_digit() || matches!(c, 'd' | 'h' | 'm' | 's' | '.'));
+    let is_clock = core.len() == 8 && core.chars().filter(|c| *c == ':').count() == 2;
+    if is_age || is_clock {
+        return word.replace(core, "#");
+    }
+    if core.starts_with("web-") || core.starts_with("worker-") {
+        return "pod-#".to_owned();
+    }
+    // Releases are named by their content, with seven digits; Rollbacks end in five random letters.
+    let random = |part: &str| part.len() == 5 && part.chars().all(|c| c.is_ascii_alphanumeric());
+    word.split('-')
+        .map(
+            |part| {
+                if random(part.trim_end_matches(|c: char| !c.is_ascii_alphanumeric())) { "#" } else { part }
+            },
+        )
+        .collect::<Vec<_>>()
+        .join("-")
 }
 
 fn run(cp: &ControlPlane, command: &str) -> String {
@@ -90,23 +113,31 @@ async fn the_readme_shows_what_happens() {
     deploy(cp, NAMESPACE, TARGET, GOOD);
     recorded(cp, NAMESPACE, GOOD, "Healthy", "True").await;
     deploy(cp, NAMESPACE, TARGET, BAD);
-    recorded(cp, NAMESPACE, BAD, "RollbackRequired", "True").await;
+    let bad = recorded(cp, NAMESPACE, BAD, "RollbackRequired", "True").await;
+    soon("both workloads to be found unhealthy", || async {
+        let path = "jsonpath={.status.conditions[?(@.type==\"Healthy\")].message}";
+        let message = kubectl(cp, &["get", "release", &bad, "-n", NAMESPACE, "-o", path]);
+        anyhow::ensure!(message.contains("pod web-") && message.contains("pod worker-"), "{message}");
+        Ok(())
+    })
+    .await;
 
     let text = std::fs::read_to_string(readme()).unwrap();
     let shown = transcripts(&text);
     assert!(shown.len() >= 5, "the README shows {} commands", shown.len());
-    let mut updated = text.clone();
+    let mut outputs = Vec::new();
     let mut wrong = Vec::new();
     for Shown { command, output } in &shown {
         let now = run(cp, command);
         if normal(&now) != normal(output) {
             wrong.push(format!("$ {command}\nprints:\n{now}\nthe README says:\n{output}"));
-            let (old, new) = (format!("$ {command}\n{output}"), format!("$ {command}\n{}\n", now.trim_end()));
-            updated = updated.replacen(&old, &new, 1);
+            outputs.push(now);
+        } else {
+            outputs.push(output.clone());
         }
     }
     if std::env::var_os("UPDATE_README").is_some() {
-        std::fs::write(readme(), updated).unwrap();
+        std::fs::write(readme(), refreshed(&text, &outputs)).unwrap();
     } else {
         assert!(wrong.is_empty(), "{}\nUPDATE_README=1 writes what they print now", wrong.join("\n"));
     }
