@@ -18,6 +18,8 @@ use crate::session::Session;
 
 /// How often to look beside watching.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
+/// How often the line that counts seconds is redrawn.
+const REDRAW_EVERY: Duration = Duration::from_secs(1);
 /// After how long without any status to wonder whether a controller runs, in seconds.
 const PATIENCE: i64 = 20;
 
@@ -68,6 +70,8 @@ pub(crate) async fn follow_until(
     look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     // The first tick is at once, and what it would read is known.
     look.tick().await;
+    let mut redraw = tokio::time::interval(REDRAW_EVERY);
+    redraw.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         if let Some(end) = view.show(printer, &clock.tick())? {
             view.clear();
@@ -87,6 +91,7 @@ pub(crate) async fn follow_until(
                 // Gone, or the watch is in trouble: look.
                 Some(Ok(None) | Err(_)) | None => view.look(session, printer, &name).await?,
             },
+            _ = redraw.tick(), if printer.is_interactive() => None,
             _ = look.tick() => view.look(session, printer, &name).await?,
         };
         if let Some(seen) = seen {

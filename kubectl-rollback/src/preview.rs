@@ -7,6 +7,7 @@ use rollback_api::conditions::Status;
 use rollback_api::rollback::{DeploymentOptions, Hold};
 use rollback_api::{Release, ReleaseConfig, Revision, Rollback, annotations};
 use rollback_core::diff::{self, RevisionChange, short_id};
+use rollback_core::history::{Row, State, rows};
 use rollback_core::options;
 use rollback_core::release::ReleaseView;
 use rollback_core::release::select::{self, Ineligible};
@@ -51,7 +52,7 @@ impl Preview<'_> {
     pub(crate) fn text(&self, clock: &Clock) -> String {
         let views: Vec<ReleaseView> = self.releases.iter().map(ReleaseView::of).collect();
         let place = place(self.place);
-        let sides = sides(&views, self.from(), self.to(), clock);
+        let sides = sides(self.releases, self.from(), self.to(), clock);
         let mut details = Vec::new();
         if let (Some(from), Some(to)) = (self.release(self.from()), self.release(self.to())) {
             details.push(indent(&indent(&changes(&from.spec.config, &to.spec.config))));
@@ -98,15 +99,16 @@ pub(crate) fn place(place: &Place) -> String {
 }
 
 /// Both releases, one under the other.
-pub(crate) fn sides(views: &[ReleaseView], from: &str, to: &str, clock: &Clock) -> String {
-    let find = |name: &str| views.iter().find(|view| view.name == name);
+pub(crate) fn sides(releases: &[Release], from: &str, to: &str, clock: &Clock) -> String {
+    let history = rows(releases, &[]);
+    let find = |name: &str| history.iter().find(|row| row.view.name == name);
     let from_side = match find(from) {
-        Some(view) if view.is_active() => (active_for(view, clock), health(view)),
-        Some(view) => (format!("being deployed, {}", created(view, clock)), health(view)),
+        Some(row) if row.state == State::Deploying => (being_deployed(row, clock), health(&row.view)),
+        Some(row) => (past(&row.view, clock), health(&row.view)),
         None => ("not among the releases".to_owned(), String::new()),
     };
     let to_side = match find(to) {
-        Some(view) => (past(view, clock), health(view)),
+        Some(row) => (past(&row.view, clock), health(&row.view)),
         None => ("not among the releases".to_owned(), String::new()),
     };
     let row = |mark: &str, name: &str, (standing, health)| vec![format!("{mark} {name}"), standing, health];
@@ -117,9 +119,11 @@ fn active_for(view: &ReleaseView, clock: &Clock) -> String {
     view.deployed().map_or_else(|| "active".to_owned(), |since| format!("active for {}", clock.age(since)))
 }
 
-fn created(view: &ReleaseView, clock: &Clock) -> String {
-    view.created
-        .map_or_else(|| "never active".to_owned(), |created| format!("recorded {} ago", clock.age(created)))
+fn being_deployed(row: &Row<'_>, clock: &Clock) -> String {
+    row.deployed.map_or_else(
+        || "being deployed".to_owned(),
+        |since| format!("being deployed for {}", clock.age(since)),
+    )
 }
 
 /// What a release was before.

@@ -180,7 +180,7 @@ pub(crate) fn end(rollback: &Rollback) -> Option<End> {
     {
         let _ = write!(text, " ({url})");
     }
-    Some(End { kind: Some(kind), text: sentence(&text), time })
+    Some(End { kind: Some(kind), text: sentence(without_label(kind, &text)), time })
 }
 
 const fn kind_of(reason: SucceededReason) -> Kind {
@@ -194,6 +194,22 @@ const fn kind_of(reason: SucceededReason) -> Kind {
         | SucceededReason::DeadlineExceeded
         | SucceededReason::PreconditionFailed
         | SucceededReason::NotAdmitted => Kind::Failed,
+    }
+}
+
+/// The controller's sentence without the word that the label says already.
+fn without_label(kind: Kind, text: &str) -> &str {
+    match kind {
+        Kind::Cancelled => {
+            text.strip_prefix("cancelled: ").or(text.strip_prefix("cancelled ")).unwrap_or(text)
+        }
+        Kind::Error
+        | Kind::Refused
+        | Kind::Failed
+        | Kind::StillRunning
+        | Kind::StoppedWatching
+        | Kind::Superseded
+        | Kind::NotNeeded => text,
     }
 }
 

@@ -59,6 +59,8 @@ fn connection_flags_go_before_and_after_every_command() {
     }
 }
 
+// Tried: no reason, an empty one, one of two lines; no target, two; bad values of every flag that has a range, a list of words or a syntax;
+// flags that need another one; flags of other commands.
 #[rstest]
 #[case(&["payments"], "the following required arguments were not provided:\n  --reason <WHY>")]
 #[case(&["payments", "--reason", ""], "invalid value '' for '--reason <WHY>': must not be empty")]

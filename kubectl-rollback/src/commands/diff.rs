@@ -89,9 +89,8 @@ pub(crate) fn ends<'a>(
 
 /// Both releases and each revision.
 pub(crate) fn text(releases: &[Release], from: &Release, to: &Release, clock: &Clock) -> String {
-    let views: Vec<ReleaseView> = releases.iter().map(ReleaseView::of).collect();
     let name = |release: &Release| release.metadata.name.clone().unwrap_or_default();
-    let sides = preview::sides(&views, &name(from), &name(to), clock);
+    let sides = preview::sides(releases, &name(from), &name(to), clock);
     let changes = preview::changes(&from.spec.config, &to.spec.config);
     let changes: Vec<String> = changes.lines().map(|line| format!("  {line}")).collect();
     format!("{sides}\n\n{}", changes.join("\n"))

@@ -36,7 +36,7 @@ fn revisions_that_only_one_side_has() {
 fn back_to_the_active_release_from_a_deployment_that_never_finished() {
     let releases = [
         release("good", &deployed("True", ("True", ""), "2026-02-27T13:02:00Z", &json!({}))),
-        release("stuck", &json!({"metadata": {"creationTimestamp": "2026-03-01T13:05:00Z"}})),
+        release("stuck", &json!({"status": {"deploymentStartTime": "2026-03-01T13:05:00Z"}})),
     ];
     let answer = json!({"spec": {"fromReleaseRef": {"name": "payments-stuck"}, "toReleaseRef": {"name": "payments-good"}}});
     insta::assert_snapshot!(preview(&answer, &releases, true));

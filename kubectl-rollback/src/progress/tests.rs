@@ -139,7 +139,7 @@ fn a_success_says_how_long_it_took() {
     "Superseded: payments-a01f3c2 was deployed while the rollback was running.",
     5
 )]
-#[case("Cancelled", "cancelled by alice: wrong one", "Cancelled: cancelled by alice: wrong one.", 5)]
+#[case("Cancelled", "cancelled by alice: wrong one", "Cancelled: by alice: wrong one.", 5)]
 #[case(
     "NotNeeded",
     "payments is no longer on payments-9c01d2e, which this rollback was to leave; payments-b77d210 is active",

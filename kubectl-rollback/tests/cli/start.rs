@@ -138,7 +138,7 @@ fn the_exit_code_says_how_it_ended() {
             "Failed: attempt 3 of 3: image not found. payments-bad is still active.\n",
         ),
         ("DeploymentSuperseded", "payments-new was deployed", 5, "Superseded: payments-new was deployed.\n"),
-        ("Cancelled", "cancelled by alice: wrong", 5, "Cancelled: cancelled by alice: wrong.\n"),
+        ("Cancelled", "cancelled by alice: wrong", 5, "Cancelled: by alice: wrong.\n"),
         (
             "NotNeeded",
             "payments is no longer on payments-bad",
@@ -281,7 +281,7 @@ fn cancels_and_waits() {
         "{}",
         ran.err
     );
-    assert!(ran.err.ends_with("Cancelled: cancelled by oncall@example.com: wrong one.\n"), "{}", ran.err);
+    assert!(ran.err.ends_with("Cancelled: by oncall@example.com: wrong one.\n"), "{}", ran.err);
     assert_eq!(
         running.sent("PATCH")[0].body,
         json!({"metadata": {"annotations": {"theatre.gocardless.com/cancel": "wrong one"}}})
