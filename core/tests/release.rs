@@ -7,6 +7,8 @@
 mod activation;
 #[path = "release/annotations.rs"]
 mod annotations;
+#[path = "release/apply.rs"]
+mod apply;
 #[path = "release/culling.rs"]
 mod culling;
 #[path = "release/deploying.rs"]
@@ -17,6 +19,8 @@ mod health;
 mod migration;
 #[path = "release/random.rs"]
 mod random;
+#[path = "release/rollbacks.rs"]
+mod rollbacks;
 #[path = "release/selection.rs"]
 mod selection;
 #[path = "release/world.rs"]
