@@ -9,6 +9,7 @@ mod external_backend;
 mod leadership;
 mod plugin;
 mod readme;
+mod releases;
 mod rollbacks;
 mod workload;
 mod workload_apply;
