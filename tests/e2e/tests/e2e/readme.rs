@@ -129,11 +129,11 @@ async fn the_readme_shows_what_happens() {
     let mut wrong = Vec::new();
     for Shown { command, output } in &shown {
         let now = run(cp, command);
-        if normal(&now) != normal(output) {
+        if normal(&now) == normal(output) {
+            outputs.push(output.clone());
+        } else {
             wrong.push(format!("$ {command}\nprints:\n{now}\nthe README says:\n{output}"));
             outputs.push(now);
-        } else {
-            outputs.push(output.clone());
         }
     }
     if std::env::var_os("UPDATE_README").is_some() {
