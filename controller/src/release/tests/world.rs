@@ -77,7 +77,11 @@ impl World {
         let mut release = Release::new(name, ReleaseFields { config });
         release.metadata.namespace = Some(NAMESPACE.into());
         release.metadata.generation = Some(1);
-        self.api.put(&release_path(name), release);
+        let mut object = json!(release);
+        // One after the other, in the order of their names.
+        let second = name.bytes().next().unwrap() - b'a';
+        object["metadata"]["creationTimestamp"] = json!(format!("2026-12-01T05:00:{second:02}Z"));
+        self.api.put(&release_path(name), object);
     }
 
     pub(super) fn annotate(&self, name: &str, annotation: &str, value: Option<&str>) {
