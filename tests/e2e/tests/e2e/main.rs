@@ -3,12 +3,14 @@
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
 mod crash_external;
+mod crash_recording;
 mod crash_sweep;
 mod crd;
 mod external_backend;
 mod leadership;
 mod plugin;
 mod readme;
+mod recording;
 mod releases;
 mod rollbacks;
 mod workload;
