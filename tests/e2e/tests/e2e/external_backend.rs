@@ -108,8 +108,12 @@ async fn each_attempt_has_its_own_record() {
     let name = s.roll_back().await;
     s.phase(&name, Phase::Running).await;
     s.backend.finish(&s.ns, "failed");
-    let waiting = s.phase(&name, Phase::Waiting).await;
-    assert!(waiting.status.as_ref().unwrap().next_attempt_time.is_some(), "{:?}", waiting.status);
+    soon("the first attempt to be recorded as failed", || async {
+        let rollback = s.world.rollbacks.get(&name).await?;
+        anyhow::ensure!(attempts(&rollback)[0] == AttemptState::Failed, "{:?}", rollback.status);
+        Ok(())
+    })
+    .await;
     s.backend.outcome(&s.ns, "succeeded");
     let (outcome, ended) = s.world.ended(&name).await;
     assert_eq!(outcome, Ok(()), "{:?}", ended.status);

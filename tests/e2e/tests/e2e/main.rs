@@ -2,6 +2,7 @@
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
+mod admission;
 mod crash_external;
 mod crash_recording;
 mod crash_sweep;
