@@ -115,6 +115,16 @@ impl World {
         active.filter_map(|release| release.metadata.name).collect()
     }
 
+    /// Waits until a release is the only active one of its target: statuses follow the pointer.
+    pub async fn only_active(&self, target: &str, release: &str) {
+        soon(&format!("{release} to be the only active release of {target}"), || async {
+            let active = self.active(target).await;
+            anyhow::ensure!(active == [release], "{active:?}");
+            Ok(())
+        })
+        .await;
+    }
+
     /// Creates a Rollback; the error is the API server's sentence.
     pub async fn roll_back(&self, rollback: &Rollback) -> Result<String, String> {
         match self.rollbacks.create(&PostParams::default(), rollback).await {

@@ -69,8 +69,10 @@ impl ControlPlane {
     /// Applies the definitions of our kinds and waits until they are served.
     pub async fn install_kinds(&self) -> Result<()> {
         self.apply_path(&manifests().join("crds"))?;
-        let crds: Api<CustomResourceDefinition> = Api::all(self.client()?);
+        let client = self.client()?;
+        let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
         for name in ["releases", "rollbacks", "automatedrollbackpolicies"] {
+            let path = format!("/apis/deploy.crd.gocardless.com/v1alpha1/{name}?limit=1");
             let name = format!("{name}.deploy.crd.gocardless.com");
             eventually(DEADLINE, &format!("CustomResourceDefinition {name} to be served"), || async {
                 let conditions =
@@ -79,6 +81,8 @@ impl ControlPlane {
                     conditions.iter().any(|c| c.type_ == "Established" && c.status == "True"),
                     "{conditions:?}"
                 );
+                // The first request of all to a new kind may be told that its storage is being set up.
+                client.request_text(http::Request::get(&path).body(Vec::new())?).await?;
                 Ok(())
             })
             .await?;

@@ -50,7 +50,7 @@ async fn refusals() {
         (noop("payment"), vec!["no releases of", "payments"]),
         (noop("Pay ments"), vec!["is not the name of a target"]),
         (noop("idle"), vec!["idle", "active"]),
-        (noop("checkout"), vec!["no healthy release of checkout"]),
+        (noop("checkout"), vec!["no earlier release of checkout", &other]),
         (to("payments-nope", noop("payments")), vec!["payments-nope", &a]),
         (to(&other, noop("payments")), vec![&other, "checkout"]),
         (signed("0000000000", to(&a, noop("payments"))), vec!["signature", &a]),

@@ -55,7 +55,7 @@ async fn every_write_may_be_the_last_one() {
             ready(&controller, installed.controller_admin).await.unwrap();
         }
         let name = recorded(&cp, NAMESPACE, version, "Active", "True").await;
-        assert_eq!(world.active(TARGET).await, std::slice::from_ref(&name), "write {write}");
+        world.only_active(TARGET, &name).await;
         let all = releases(&world, TARGET).await;
         assert_eq!(all.len(), write, "write {write}: one release a version");
         let release = all.iter().find(|release| release.metadata.name.as_ref() == Some(&name)).unwrap();

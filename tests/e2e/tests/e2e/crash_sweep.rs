@@ -60,7 +60,7 @@ async fn every_write_may_be_the_last_one() {
         let (outcome, ended) = world.ended(&name).await;
         assert_eq!(outcome, Ok(()), "write {write}: {:?}", ended.status);
         soon("the good version to run", || async { runs(&cp, NAMESPACE, TARGET, GOOD) }).await;
-        assert_eq!(world.active(TARGET).await, std::slice::from_ref(&good), "write {write}");
+        world.only_active(TARGET, &good).await;
         let after = (revision(&cp, "web"), revision(&cp, "worker"));
         assert_eq!(
             after,

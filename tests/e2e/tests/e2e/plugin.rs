@@ -121,7 +121,7 @@ async fn one_command_rolls_back_and_history_tells_it() {
     ] {
         assert!(ran.err.contains(expected), "{expected:?} is missing in:\n{}", ran.err);
     }
-    assert_eq!(s.world.active("payments").await, std::slice::from_ref(good));
+    s.world.only_active("payments", good).await;
 
     s.world.condition(bad, "Active", "False").await;
     let history = s.run(&["history", "payments"]);
@@ -192,7 +192,7 @@ async fn a_dry_run_stores_nothing_and_its_manifest_is_safe_to_commit() {
     let all = s.world.rollbacks.list(&kube::api::ListParams::default()).await.unwrap().items;
     assert_eq!(all.len(), 1);
     assert_eq!(s.world.ended(all[0].metadata.name.as_deref().unwrap()).await.0, Ok(()));
-    assert_eq!(s.world.active("payments").await, std::slice::from_ref(&s.good));
+    s.world.only_active("payments", &s.good).await;
 }
 
 #[tokio::test]
@@ -295,7 +295,7 @@ async fn a_running_rollback_is_in_the_way_and_can_be_cancelled() {
     assert_eq!(first.code, 5, "{}", first.err);
     assert!(first.err.contains("attempt 1 of 3   deployment "), "{}", first.err);
     assert!(first.err.contains("\nCancelled: "), "{}", first.err);
-    assert_eq!(s.world.active("payments").await, std::slice::from_ref(&s.bad));
+    s.world.only_active("payments", &s.bad).await;
 }
 
 #[tokio::test]
@@ -336,7 +336,7 @@ async fn stopping_to_watch_leaves_the_rollback_alone() {
     let watched = s.run(&["status", &name, "--watch"]);
     assert_eq!(watched.code, 0, "{}", watched.err);
     assert!(watched.out.contains(&format!("{} is active and was deployed in ", s.good)), "{}", watched.out);
-    assert_eq!(s.world.active("payments").await, std::slice::from_ref(&s.good));
+    s.world.only_active("payments", &s.good).await;
 }
 
 /// Theatre's way: whoever made the Rollback, the plugin follows and cancels it like its own.

@@ -121,7 +121,7 @@ async fn all_kinds_of_workloads() {
         let created = world.roll_back(&rollback(TARGET, Backend::Workload)).await.unwrap();
         let (outcome, ended) = world.ended(&created).await;
         assert_eq!(outcome, Ok(()), "{name}: {:?}", ended.status);
-        assert_eq!(world.active(TARGET).await, std::slice::from_ref(&good));
+        world.only_active(TARGET, &good).await;
         world.condition(&good, "Healthy", "True").await;
     }
     quiet(cp, &world, "kinds").await;
@@ -163,7 +163,7 @@ async fn a_target_of_many_objects() {
     // The rollback's own writes, half of which the aggregate of neither release holds, made no release.
     quiet(cp, &world, "many").await;
     assert_eq!(releases(&world, TARGET).await.len(), 2);
-    assert_eq!(world.active(TARGET).await, [good]);
+    world.only_active(TARGET, &good).await;
 }
 
 /// What the bad version added stays, and is no new release.
@@ -185,7 +185,7 @@ async fn what_a_rollback_leaves_is_not_recorded() {
     assert_eq!(world.ended(&created).await.0, Ok(()));
     kubectl(cp, &["get", "deployment", "extra", "-n", ns.name()]);
     quiet(cp, &world, "left").await;
-    assert_eq!(world.active(TARGET).await, std::slice::from_ref(&good));
+    world.only_active(TARGET, &good).await;
     let before = releases(&world, TARGET).await.len();
     // The next change counts again.
     apply(cp, ns.name(), vec![workload("Deployment", "extra", TARGET, "1.1")]);

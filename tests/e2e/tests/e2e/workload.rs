@@ -41,7 +41,7 @@ async fn a_bad_version_is_taken_back() {
     let bad = recorded(cp, ns.name(), BAD, "RollbackRequired", "True").await;
     assert_ne!(bad, good);
     // It never finished its rollout, so what is active is still the good one (rule 11).
-    assert_eq!(world.active(TARGET).await, std::slice::from_ref(&good));
+    world.only_active(TARGET, &good).await;
     let status = world.releases.get(&bad).await.unwrap().status.unwrap();
     let health = conditions::find(&status.conditions, "Healthy").unwrap();
     assert_eq!(health.status, "False");
@@ -63,7 +63,7 @@ async fn a_bad_version_is_taken_back() {
         Ok(())
     })
     .await;
-    assert_eq!(world.active(TARGET).await, [good]);
+    world.only_active(TARGET, &good).await;
     // Our own write is no new release.
     assert_eq!(world.releases.list(&ListParams::default()).await.unwrap().items.len(), 2);
 }
@@ -115,7 +115,7 @@ async fn old_content_is_the_old_release() {
     kubectl(cp, &["rollout", "status", "deployment/web", "-n", ns.name(), "--timeout=60s"]);
     soon("a quiet target", || async { runs(cp, ns.name(), TARGET, GOOD) }).await;
     assert_eq!(world.releases.list(&ListParams::default()).await.unwrap().items.len(), 2);
-    assert_eq!(world.active(TARGET).await, [good]);
+    world.only_active(TARGET, &good).await;
 }
 
 /// The reason that a person needs: which pod, which container, what state.
