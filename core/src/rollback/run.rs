@@ -6,7 +6,7 @@ use rollback_api::conditions::SucceededReason;
 use rollback_api::{Activation, AttemptState, Backend, Plan};
 
 use super::observed::{Evidence, Observed};
-use super::standing::{Standing, Stop, standing, stop};
+use super::standing::{Standing, Stop, left_again, standing, stop};
 use super::start::{backend, deadline};
 use super::status::Draft;
 use super::step::{Call, Step, Until};
@@ -203,7 +203,8 @@ pub(super) fn activation(
     finished: Timestamp,
 ) -> Activation {
     let left = observed.pointer.active.as_ref().filter(|active| {
-        active.release == view.from || (active.release == view.to && active.activation.id != key)
+        (active.release == view.from && !left_again(observed, active))
+            || (active.release == view.to && active.activation.id != key)
     });
     let after = left.and_then(|left| left.activation.time.0.checked_add(SignedDuration::from_micros(1)).ok());
     Activation {

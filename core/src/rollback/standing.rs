@@ -1,10 +1,11 @@
 //! Where the target stands with respect to a Rollback: the preconditions of every triggering (rules 4, 5 and 11).
 
 use k8s_openapi::jiff::Timestamp;
-use rollback_api::annotations;
+use rollback_api::{AttemptState, annotations};
 
 use super::RollbackView;
 use super::observed::Observed;
+use crate::pointer::ActiveRelease;
 
 /// What is live, seen from a Rollback from→to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,8 +33,7 @@ pub(super) fn standing(observed: &Observed<'_>) -> Standing {
         return Standing::FromIsLive;
     }
     let Some(active) = &pointer.active else { return Standing::NoneActive };
-    let pinned = observed.rollback.spec.from_release_ref.as_ref().and_then(|from| from.activation.as_deref());
-    if active.release == view.from && pinned.is_none_or(|id| id.is_empty() || id == active.activation.id) {
+    if active.release == view.from && !left_again(observed, active) {
         return Standing::FromIsLive;
     }
     Standing::Elsewhere(active.release.clone())
@@ -74,12 +74,30 @@ pub(super) fn stop(observed: &Observed<'_>) -> Option<Stop> {
     deadline.is_some_and(|deadline| deadline.0 <= observed.now).then_some(Stop::Deadline)
 }
 
-/// A third release that became active after the latest attempt began.
+/// A release that somebody else made active after the latest attempt began, or, once that is deployed, after it
+/// finished: a third one, or the one that was left by a new deployment of it.
 fn superseded_by(observed: &Observed<'_>) -> Option<String> {
     let view = RollbackView::of(observed.rollback);
-    let started: Timestamp =
-        observed.rollback.status.as_ref()?.attempts.last()?.start_time.as_ref().map(|time| time.0)?;
+    let attempt = observed.rollback.status.as_ref()?.attempts.last()?;
+    let since = match attempt.state {
+        AttemptState::Succeeded => attempt.completion_time.as_ref().or(attempt.start_time.as_ref()),
+        AttemptState::Triggering
+        | AttemptState::Running
+        | AttemptState::Failed
+        | AttemptState::Superseded
+        | AttemptState::Cancelled
+        | AttemptState::Abandoned => attempt.start_time.as_ref(),
+    };
+    let since: Timestamp = since.map(|time| time.0)?;
     let active = observed.pointer.active.as_ref()?;
-    (active.release != view.from && active.release != view.to && active.activation.time.0 > started)
-        .then(|| active.release.clone())
+    let elsewhere =
+        active.release != view.to && (active.release != view.from || left_again(observed, active));
+    (elsewhere && active.activation.time.0 > since).then(|| active.release.clone())
+}
+
+/// Whether the active release is the one to leave, but by another deployment of it than the one that was meant.
+pub(super) fn left_again(observed: &Observed<'_>, active: &ActiveRelease) -> bool {
+    let from = observed.rollback.spec.from_release_ref.as_ref();
+    let pinned = from.and_then(|from| from.activation.as_deref()).filter(|id| !id.is_empty());
+    pinned.is_some_and(|id| id != active.activation.id)
 }
