@@ -37,6 +37,9 @@ pub(super) fn step(observed: &Observed<'_>) -> Step {
     if standing(observed) == Standing::DoneByUs {
         return done(observed, &running.view.to);
     }
+    if observed.rollback.status.as_ref().is_some_and(|status| status.attempts.is_empty()) {
+        return Draft::of(observed).taken_over().persist();
+    }
     if let Some(finished) = finished(observed) {
         return activate(observed, &running, finished);
     }

@@ -50,6 +50,11 @@ pub(super) fn let_go(observed: &Observed<'_>) -> Step {
 
 /// The pointer with this Rollback's outcome in the ledger and its lock given back, if it is not that already.
 fn settled_pointer(observed: &Observed<'_>) -> Option<Pointer> {
+    // In a namespace that is being deleted the pointer may be gone already, and cannot be made again.
+    let deleted = observed.rollback.metadata.deletion_timestamp.is_some();
+    if deleted && *observed.pointer == Pointer::default() {
+        return None;
+    }
     let view = RollbackView::of(observed.rollback);
     let mut pointer = observed.pointer.clone();
     let entry = entry(observed.rollback, &view);

@@ -61,7 +61,8 @@ pub(super) enum Stop {
 pub(super) fn stop(observed: &Observed<'_>) -> Option<Stop> {
     let metadata = &observed.rollback.metadata;
     let annotation = |key: &str| metadata.annotations.as_ref().and_then(|all| all.get(key)).cloned();
-    if let Some(why) = annotation(annotations::CANCEL) {
+    // As in admission, an empty text asks for nothing.
+    if let Some(why) = annotation(annotations::CANCEL).filter(|why| !why.is_empty()) {
         return Some(Stop::Cancel { by: annotation(annotations::CANCELLED_BY), why });
     }
     if metadata.deletion_timestamp.is_some() {

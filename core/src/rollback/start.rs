@@ -247,7 +247,13 @@ fn lock(observed: &Observed<'_>, view: &RollbackView) -> Step {
                 | None => Step::Call(backend, Call::PollAbandoned(abandoned.clone())),
             }
         }
-        // Held by a Rollback that ended or is gone: `queue` has seen to it that it is not unfinished.
+        // Ended, but it has not given its lock back: what it may have left behind is not known yet (rule 5).
+        Some(Lock { abandoned: None, uid, rollback, .. })
+            if observed.others.iter().any(|other| other.uid == *uid) =>
+        {
+            held_up(observed, &format!("rollback/{rollback} has ended and is being settled"), None)
+        }
+        // Its holder is gone.
         Some(Lock { abandoned: None, .. }) | None => take(),
     }
 }

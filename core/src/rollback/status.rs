@@ -123,6 +123,23 @@ impl<'a> Draft<'a> {
         self
     }
 
+    /// Takes over a rollback that theatre began: its one deployment becomes the first attempt, and the deadline runs.
+    pub(super) fn taken_over(mut self) -> Self {
+        self.start_deadline();
+        self.status.attempt_count.get_or_insert(1);
+        self.status.attempts.push(Attempt {
+            number: 1,
+            key: attempt_key(self.observed.rollback.metadata.uid.as_deref().unwrap_or_default(), 1),
+            state: AttemptState::Running,
+            start_time: self.status.start_time.clone().or(Some(Time(self.observed.now))),
+            completion_time: None,
+            deployment_id: self.status.deployment_id.clone(),
+            deployment_url: self.status.deployment_url.clone(),
+            message: None,
+        });
+        self
+    }
+
     /// The call of the current attempt is put off until then.
     pub(super) fn put_off(mut self, until: Timestamp, why: &str) -> Self {
         self.status.next_attempt_time = Some(Time(until));
