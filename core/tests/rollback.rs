@@ -1,6 +1,6 @@
 //! Single decisions about a Rollback that random trouble does not reach.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, in its helpers too")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
 use std::collections::BTreeMap;
 use std::time::Duration;
