@@ -8,6 +8,7 @@ mod crash_recording;
 mod crash_sweep;
 mod crd;
 mod external_backend;
+mod installing;
 mod leadership;
 mod plugin;
 mod readme;
